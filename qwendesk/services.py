@@ -392,7 +392,7 @@ async def library_models(library: "LibraryService") -> tuple[LoadOptions, ...]:
 def ask_in_new_chat(client: EngineClient, engine: EngineService) -> AskQuestion:
     """Return a function that asks each question in a new chat."""
 
-    async def ask(question: str, *, thinking: bool, pictures: Sequence[Path]) -> Answer:
+    async def ask(question: str, thinking: bool, pictures: Sequence[Path]) -> Answer:
         chat = ChatService(client, engine)
         chat.set_thinking(thinking)
         return (await chat.send(question, pictures)).answer

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.import_rules import cycles, violations
+from tests.protocols import ALLOWED as LONELY
+from tests.protocols import FOREIGN, lonely_protocols
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -32,6 +34,23 @@ def test_a_cycle_is_named_also_when_only_the_type_checker_follows_it(tmp_path: P
     assert cycles(root) == ["qwendesk.core.x <-> qwendesk.core.y <-> qwendesk.core.z"]
 
 
+def test_a_protocol_has_two_implementations_or_a_reason() -> None:
+    found = set(lonely_protocols(ROOT)) - set(FOREIGN)
+
+    assert found == set(LONELY), "import the class itself; tests/protocols.py has the few Protocols that stay"
+    assert len(LONELY) <= 5
+
+
+def test_a_protocol_with_one_implementation_is_found(tmp_path: Path) -> None:
+    once = "class Once(Protocol):\n    def f(self, a): ..."
+    twice = "class Twice(Protocol):\n    n: int\n    def g(self): ..."
+    classes = "class A:\n    n = 1\n    def f(self, a): ...\n    def g(self): ..."
+    other = "class B:\n    def __init__(self):\n        self.n = 1\n    def f(self, b): ...\n    def g(self): ..."
+    root = package_with(tmp_path, "core/x.py", "\n".join((once, twice, classes, other)))
+
+    assert lonely_protocols(root) == ["core.x.Once"]
+
+
 FORBIDDEN = {
     "core asks the engine": ("core/x.py", "from qwendesk.engine.state import EngineState"),
     "protocol asks state": ("engine/protocol.py", "import qwendesk.engine.state"),
@@ -43,8 +62,10 @@ FORBIDDEN = {
     "hardware asks hub": ("hardware/x.py", "import qwendesk.hub.gguf"),
     "a service draws": ("chat/x.py", "from PySide6.QtCore import QTimer"),
     "a service asks its view": ("chat/x.py", "from qwendesk.chat.view.page import Page"),
-    "a feature asks another": ("chat/x.py", "from qwendesk.models.library_service import LibraryService"),
-    "a view asks another view": ("chat/view/x.py", "from qwendesk.models.view.page import Page"),
+    "a feature asks a later one": ("models/x.py", "from qwendesk.chat.service import ChatService"),
+    "a view asks a later one": ("models/view/x.py", "from qwendesk.chat.service import ChatService"),
+    "a view asks a later view": ("models/view/x.py", "from qwendesk.chat.view.page import Page"),
+    "a service asks the view of another": ("chat/x.py", "from qwendesk.models.view.page import Page"),
     "a service asks the worker": ("chat/x.py", "import qwendesk.engine.worker.main"),
     "the window calls reduce": ("chat/view/x.py", "from qwendesk.engine.state import reduce"),
     "the window reads files": ("chat/view/x.py", "from qwendesk.hub.gguf import read_facts"),
@@ -70,6 +91,8 @@ ALLOWED = {
         "chat/x.py",
         "from qwendesk.hub.gguf import read_facts\nfrom qwendesk.hardware import planner",
     ),
+    "a feature asks an earlier one": ("chat/x.py", "from qwendesk.models.service import Models"),
+    "a view asks an earlier view": ("chat/view/x.py", "from qwendesk.models.view.page import Page"),
     "the window takes values": ("chat/view/x.py", "from qwendesk.engine.state import EngineState, Phase"),
     "the window draws": ("chat/view/x.py", "import qasync\nfrom PySide6.QtWidgets import QWidget"),
     "app puts it together": (

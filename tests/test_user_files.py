@@ -15,7 +15,7 @@ from qwendesk.core.errors import BadModelFile, BadRequest, QwenDeskError
 from qwendesk.hub.file_hashes import hash_file
 from qwendesk.hub.file_origin import origin_of
 from qwendesk.hub.gguf import read_facts
-from qwendesk.hub.library_places import DiskFileLookup
+from qwendesk.hub.library_places import FileLookup
 from qwendesk.settings.profiles import ProfilesService
 from tests.decoding.hostile_files import sparse_file
 
@@ -89,5 +89,5 @@ def test_what_lies_beside_models_is_passed_over(tmp_path: Path, make: Callable[[
     note.parent.mkdir(parents=True)
     make(note)
 
-    assert DiskFileLookup().text(tmp_path / "settings.json") == ""
+    assert FileLookup().text(tmp_path / "settings.json") == ""
     assert origin_of(tmp_path / "model.gguf").repo == ""

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -27,6 +27,9 @@ from qwendesk.core.options import DecidedOptions, LoadOptions
 from qwendesk.core.plan import Plan
 from qwendesk.core.translation import tr
 from qwendesk.engine.protocol import Devices, LoadReport
+from qwendesk.engines.engine_watch import EngineWatch
+from qwendesk.engines.idle_unload import CallLater, call_later_on_loop
+from qwendesk.settings.profiles import ProfilesService
 
 ResultT = TypeVar("ResultT")
 LONGEST_S = 180.0
@@ -41,47 +44,22 @@ _PROBES = (SpeedTest(n_prompt=64, repeats=1), SpeedTest(text=TEXTS["text"], n_ge
 """Show roughly how fast the model is, so that the tests get a fitting length."""
 
 
-class Cancellable(Protocol):
-    def cancel(self) -> None: ...
-
-
-CallLater = Callable[[float, Callable[[], None]], Cancellable]
 MakePlan = Callable[[LoadOptions, Devices], Plan | LoadFailure]
 """Returns the plan of a load that isn't made. Blocks."""
 ReadFacts = Callable[[LoadOptions], ModelFacts | None]
 """Returns what the header of the model says; None if it can't be read. Blocks."""
 
 
-class MemoryWatch(Protocol):
-    """Watches the video memory of a loaded model."""
-
-    @property
-    def has_spilled(self) -> bool: ...
-
-    async def look(self) -> None:
-        """Take one reading."""
-
-
-MakeWatch = Callable[[LoadReport, Sequence[DeviceInfo], int | None], MemoryWatch]
+MakeWatch = Callable[[LoadReport, Sequence[DeviceInfo], int | None], EngineWatch]
 """Returns the watch of a model that was just loaded by the process with this id."""
 
 
 class TuneRuns(Protocol):
-    """Runs the measurements with an engine of their own; BenchRuns in the window."""
+    """Runs the measurements with an engine of their own: BenchRuns in the window, DirectRuns on the command line."""
 
     async def run(self, name: str, work: Callable[[BenchEngine], Awaitable[ResultT]]) -> ResultT | BenchFailure: ...
 
     def stop(self) -> None: ...
-
-
-class TuneProfiles(Protocol):
-    """The part of the profiles that keeps what was found."""
-
-    def changes(self, model: str) -> dict[str, Any]: ...
-
-    def save_changes(self, model: str, changes: Mapping[str, Any]) -> None: ...
-
-    def save_as(self, model: str, name: str) -> None: ...
 
 
 class TuneState(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,14 +103,14 @@ class AutoTune:
     def __init__(
         self,
         runs: TuneRuns,
-        profiles: TuneProfiles,
+        profiles: ProfilesService,
         *,
         make_plan: MakePlan,
         read_facts: ReadFacts,
         make_watch: MakeWatch,
         reload: Callable[[str], Awaitable[None]],
         clock: Callable[[], float] = time.monotonic,
-        call_later: CallLater | None = None,
+        call_later: CallLater = call_later_on_loop,
         longest_s: float = LONGEST_S,
         test_s: float = 1.5,
     ) -> None:
@@ -160,14 +138,13 @@ class AutoTune:
         self._deadline, self._is_ending, self._loaded = self._clock() + self._longest_s, False, None
         self._test_times_s = {}
         self.state.set(TuneState(options=options, is_running=True, left_s=self._longest_s))
-        call_later = self._call_later or asyncio.get_running_loop().call_later
-        timer = call_later(self._longest_s, self.stop)
+        cancel_timer = self._call_later(self._longest_s, self.stop)
         try:
             ended = await self._runs.run("tune", lambda engine: self._tune(engine, options, may_change_answers))
             if (isinstance(ended, BenchFailure) and not self._is_ending) or isinstance(ended, LoadFailure):
                 self.state.update(failure=ended.sentence)
         finally:
-            timer.cancel()
+            cancel_timer()
             self.state.update(is_running=False, current=None)
 
     def stop(self) -> None:
@@ -304,7 +281,7 @@ class AutoTune:
         return await engine.measure(test, lambda _fraction: self.state.update(left_s=self._left_s()))
 
     @contextlib.asynccontextmanager
-    async def _watching(self, engine: BenchEngine, report: LoadReport) -> AsyncIterator[MemoryWatch | None]:
+    async def _watching(self, engine: BenchEngine, report: LoadReport) -> AsyncIterator[EngineWatch | None]:
         """Watch the GPUs while something is measured; None if the model uses none."""
         gpus = {device.name for device in engine.devices if device.kind in ("gpu", "igpu")}
         if not any(row.device in gpus and row.total_bytes for row in report.allocations):

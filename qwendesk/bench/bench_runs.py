@@ -2,28 +2,16 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from qwendesk.bench.bench_engine import BenchEngine, BenchFailure, Decide
 from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import BenchClient
 from qwendesk.engine.state import EngineState, Phase
+from qwendesk.engines.engine_service import EngineService
 
 ResultT = TypeVar("ResultT")
-
-
-class ChatEngine(Protocol):
-    """The engine of the chats, which makes room for a measurement."""
-
-    @property
-    def state(self) -> EngineState: ...
-
-    def subscribe(self, callback: Callable[[EngineState], None]) -> Callable[[], None]: ...
-
-    async def unload_idle(self) -> None: ...
-
-    def reload_idle(self) -> bool: ...
 
 
 class BenchRuns:
@@ -32,7 +20,7 @@ class BenchRuns:
     Questions come first: a model that is loaded meanwhile ends the measurement.
     """
 
-    def __init__(self, engine: ChatEngine, make_client: Callable[[], BenchClient], decide: Decide) -> None:
+    def __init__(self, engine: EngineService, make_client: Callable[[], BenchClient], decide: Decide) -> None:
         self._engine, self._make_client, self._decide = engine, make_client, decide
         self.running = Observed("")
         """The name of the measurement that runs; "" while none does."""

@@ -9,7 +9,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -37,7 +37,7 @@ from qwendesk.core.settings import apply_assignments
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.protocol import Delta, Finished, LoadReport, PromptProgress, RequestFailed
-from qwendesk.engine.state import EngineState
+from qwendesk.engines.engine_service import EngineService
 
 OptionsFor = Callable[[Path], Awaitable[LoadOptions]]
 """Returns the options with which chats load a model file."""
@@ -45,15 +45,6 @@ ReadQuestion = Callable[[str, Sequence[Path]], Awaitable[Message]]
 """Returns the message of a prompt and its files. Raises QwenDeskError for a file that can't be sent."""
 MakeOptions = Callable[[ChatSettings, LoadReport], GenerationOptions]
 """Returns the options of an answer by this model. Raises QwenDeskError for settings that can't be used."""
-
-
-class LoadedEngine(Protocol):
-    """The chat's engine, which answers where no column needs another one."""
-
-    @property
-    def state(self) -> EngineState: ...
-
-    async def wait_until_settled(self) -> None: ...
 
 
 def draw_seed() -> int:
@@ -66,7 +57,7 @@ class CompareService:
 
     def __init__(
         self,
-        engine: LoadedEngine,
+        engine: EngineService,
         client: EngineClient,
         runs: BenchRuns,
         *,

@@ -6,7 +6,7 @@ import msgspec
 
 from qwendesk.bench.auto_tune import AutoTune
 from qwendesk.bench.bench_engine import Decide
-from qwendesk.bench.bench_runs import BenchRuns, ChatEngine
+from qwendesk.bench.bench_runs import BenchRuns
 from qwendesk.bench.compare import CompareService
 from qwendesk.bench.comparison import ModelChoice, PresetChoice
 from qwendesk.bench.quality_service import QualityService, guide_text
@@ -14,6 +14,7 @@ from qwendesk.bench.records import BenchRecords
 from qwendesk.bench.speed_service import FindPublished, SpeedService
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.contract import BenchClient
+from qwendesk.engines.engine_service import EngineService
 
 
 class CompareChoices(msgspec.Struct, frozen=True):
@@ -26,7 +27,7 @@ class CompareChoices(msgspec.Struct, frozen=True):
 class BenchServices(msgspec.Struct):
     """The services of the bench feature."""
 
-    engine: ChatEngine
+    engine: EngineService
     runs: BenchRuns
     speed: SpeedService
     quality: QualityService
@@ -38,7 +39,7 @@ class BenchServices(msgspec.Struct):
 
 
 def build_bench_services(
-    engine: ChatEngine,
+    engine: EngineService,
     make_client: Callable[[], BenchClient],
     decide: Decide,
     decide_scoring: Decide,

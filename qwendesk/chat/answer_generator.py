@@ -3,7 +3,6 @@
 import asyncio
 import datetime
 from collections.abc import Awaitable, Callable
-from typing import Protocol
 
 import msgspec
 
@@ -28,23 +27,10 @@ from qwendesk.core.stats import AnswerStats
 from qwendesk.core.tool_context import CallContext
 from qwendesk.engine.contract import AnswerStream, EngineClient
 from qwendesk.engine.protocol import CallDelta, Called, Delta, Finished, LoadReport, PromptProgress, RequestFailed
-from qwendesk.engine.state import EngineState
+from qwendesk.engines.engine_service import EngineService
 
 Adjust = Callable[[GenerationOptions], GenerationOptions]
 """Changes the options of one answer."""
-
-
-class ModelSource(Protocol):
-    """The part of the engine service that the chat uses. Methods are called on the event loop's thread."""
-
-    @property
-    def state(self) -> EngineState: ...
-
-    def reload_idle(self) -> bool:
-        """Start to reload a model that was unloaded because it was idle. Return whether there is one."""
-
-    async def wait_until_settled(self) -> None:
-        """Return when nothing is being loaded or restarted."""
 
 
 class _Asked(msgspec.Struct, frozen=True):
@@ -67,7 +53,7 @@ class AnswerGenerator:
         self,
         partial: PartialAnswer,
         client: EngineClient,
-        models: ModelSource,
+        models: EngineService,
         saver: ChatSaver,
         notify: Callable[[ChatEvent], None],
         incognito_images: IncognitoImages | None = None,

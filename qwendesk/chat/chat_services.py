@@ -2,9 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
-from qwendesk.chat.answer_generator import ModelSource
 from qwendesk.chat.browser_pages import BrowserPages
 from qwendesk.chat.chat_list import ChatListService
 from qwendesk.chat.chat_list_state import ChatListEvent, ChatOpened
@@ -19,13 +17,10 @@ from qwendesk.chat.reopen_guard import MayReopen, always
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.state_files import StateFiles
 from qwendesk.chat.tool_rounds import ChatTools
-from qwendesk.chat.warmer import Models, Warmer
+from qwendesk.chat.warmer import Warmer
 from qwendesk.core import paths
 from qwendesk.engine.contract import EngineClient
-
-
-class ObservedModels(ModelSource, Models, Protocol):
-    """The engine service, as the chat feature uses it."""
+from qwendesk.engines.engine_service import EngineService
 
 
 class ChatServices:
@@ -37,7 +32,7 @@ class ChatServices:
     def __init__(
         self,
         client: EngineClient,
-        models: ObservedModels,
+        models: EngineService,
         *,
         prepares_ahead: Callable[[], bool] = lambda: False,
         state_bytes: Callable[[], int] = lambda: 0,

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import msgspec
 
-from qwendesk.chat.answer_generator import ModelSource
 from qwendesk.chat.chat_state import ChatEvent, ConversationReplaced
 from qwendesk.chat.image_parts import current_part, messages_to_send, scaled
 from qwendesk.chat.request import question_message, request_messages
@@ -22,6 +21,7 @@ from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.protocol import Measured, PictureCost, RequestFailed
+from qwendesk.engines.engine_service import EngineService
 
 CountFailure = RequestFailed | EngineExit
 
@@ -61,7 +61,7 @@ class ContextGauge:
     """Counts the tokens of the open chat and its next question, and changes which parts of the chat are sent."""
 
     def __init__(
-        self, client: EngineClient, models: ModelSource, chat: ChatService, tools: ChatTools | None = None
+        self, client: EngineClient, models: EngineService, chat: ChatService, tools: ChatTools | None = None
     ) -> None:
         self._client, self._models, self._chat, self._tools = client, models, chat, tools
         self.counted = Observed[ContextFill | CountFailure | None](None)

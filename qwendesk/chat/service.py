@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from qwendesk.chat import chat_settings, request, tree_edits
-from qwendesk.chat.answer_generator import Adjust, AnswerGenerator, ModelSource, cancelled_from_outside
+from qwendesk.chat.answer_generator import Adjust, AnswerGenerator, cancelled_from_outside
 from qwendesk.chat.chat_saver import ChatSaver, NoChatSaver
 from qwendesk.chat.chat_state import (
     ChatEvent,
@@ -36,6 +36,7 @@ from qwendesk.core.presets import OtherSampling, PresetSource, Style
 from qwendesk.core.subscribers import Subscribers
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import EngineClient
+from qwendesk.engines.engine_service import EngineService
 
 
 class ChatService:
@@ -51,7 +52,7 @@ class ChatService:
     def __init__(
         self,
         client: EngineClient,
-        models: ModelSource,
+        models: EngineService,
         saver: ChatSaver | None = None,
         *,
         states: StateFiles | None = None,

@@ -9,11 +9,10 @@ import hashlib
 import logging
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Protocol
 
 from qwendesk.core import paths
-from qwendesk.core.failures import EngineExit
-from qwendesk.engine.protocol import RequestFailed, StateSaved
+from qwendesk.engine.contract import EngineClient
+from qwendesk.engine.protocol import StateSaved
 
 _logger = logging.getLogger(__name__)
 
@@ -28,18 +27,12 @@ _CLOSE_WAIT_S = 3.0
 _SUFFIX = ".state"
 
 
-class StateClient(Protocol):
-    """What is used of the engine client."""
-
-    async def save_state(self, chat: str, path: str, most_bytes: int) -> StateSaved | RequestFailed | EngineExit: ...
-
-
 class StateFiles:
     """Owns the folder of state files. Methods are called on the event loop's thread, and never with incognito chats."""
 
     def __init__(
         self,
-        client: StateClient,
+        client: EngineClient,
         budget_bytes: Callable[[], int],
         folder: Path | None = None,
         *,

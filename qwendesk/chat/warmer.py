@@ -4,7 +4,6 @@ import asyncio
 import datetime
 import logging
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import psutil
 
@@ -21,6 +20,7 @@ from qwendesk.core.messages import DocumentPart, ImagePart, Message
 from qwendesk.core.observed import Observed
 from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.state import EngineState, Phase
+from qwendesk.engines.engine_service import EngineService
 
 _logger = logging.getLogger(__name__)
 
@@ -28,13 +28,6 @@ _DELAY_S = 0.3
 """How long after the last change the engine is asked, so that a burst of changes asks once."""
 _COMPLETE = ("eos", "stop_string")
 """After other answers nothing is processed ahead: they may be continued, which needs the memory as it is."""
-
-
-class Models(Protocol):
-    """What is used of the engine service."""
-
-    @property
-    def observed(self) -> Observed[EngineState]: ...
 
 
 def runs_on_battery() -> bool:
@@ -55,7 +48,7 @@ class Warmer:
     def __init__(
         self,
         client: EngineClient,
-        models: Models,
+        models: EngineService,
         chat: ChatService,
         states: StateFiles,
         is_on: Callable[[], bool],

@@ -1,10 +1,8 @@
 """Chooses, downloads and deletes engines in the window, and loads the model again after a change."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable
 
-from qwendesk.core.app_options import AppOptions
 from qwendesk.core.engine_manifest import EngineFolder
 from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
@@ -16,17 +14,7 @@ from qwendesk.engines.pack_file import PackFile
 from qwendesk.engines.pack_installer import PackInstaller
 from qwendesk.engines.packs import PacksService
 from qwendesk.engines.trial import Trial
-
-
-class AppSettings(Protocol):
-    """The part of the app's settings that the engines use."""
-
-    @property
-    def options(self) -> AppOptions: ...
-
-    def subscribe(self, callback: Callable[[AppOptions], None]) -> Callable[[], None]: ...
-
-    def change(self, changes: Mapping[str, Any]) -> None: ...
+from qwendesk.settings.service import SettingsService
 
 
 class EngineSwitch:
@@ -37,7 +25,7 @@ class EngineSwitch:
         engines: EngineChoiceService,
         packs: PacksService,
         engine: EngineService,
-        settings: AppSettings,
+        settings: SettingsService,
         stop_answer: Callable[[], Awaitable[None]],
         installer: PackInstaller,
     ) -> None:

@@ -8,11 +8,12 @@ import msgspec
 from qwendesk.core.engine_manifest import EnginePack
 from qwendesk.core.observed import Observed
 from qwendesk.engines.engine_choice import EngineChoiceService
-from qwendesk.engines.engine_switch import AppSettings, EngineSwitch
+from qwendesk.engines.engine_switch import EngineSwitch
 from qwendesk.engines.pack_fit import best_cuda
 from qwendesk.engines.packs import PacksService, PackState
 from qwendesk.engines.trial import Trial
 from qwendesk.hardware.snapshot import GpuReading
+from qwendesk.settings.service import SettingsService
 
 Wish = Literal["ask", "automatic", "never"]
 
@@ -48,7 +49,7 @@ class GpuEngine:
         engines: EngineChoiceService,
         packs: PacksService,
         switch: EngineSwitch,
-        settings: AppSettings,
+        settings: SettingsService,
         set_up_engine: str = "",
     ) -> None:
         self._engines, self._packs, self._switch, self._settings = engines, packs, switch, settings

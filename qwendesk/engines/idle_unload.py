@@ -5,35 +5,31 @@ A model on a server takes no memory here, so it stays.
 
 import asyncio
 from collections.abc import Callable
-from typing import Protocol
 
 from qwendesk.core.app_options import AppOptions
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.engines.engine_service import EngineService
-from qwendesk.engines.engine_switch import AppSettings
+from qwendesk.settings.service import SettingsService
+
+CallLater = Callable[[float, Callable[[], None]], Callable[[], None]]
+"""Calls a function after a number of seconds. Returns what cancels the call."""
 
 
-class Cancellable(Protocol):
-    def cancel(self) -> None: ...
-
-
-CallLater = Callable[[float, Callable[[], None]], Cancellable]
-"""Calls a function after a number of seconds, unless it is cancelled."""
-
-
-def _call_later_on_loop(seconds: float, call: Callable[[], None]) -> Cancellable:
-    return asyncio.get_running_loop().call_later(seconds, call)
+def call_later_on_loop(seconds: float, call: Callable[[], None]) -> Callable[[], None]:
+    return asyncio.get_running_loop().call_later(seconds, call).cancel
 
 
 class IdleUnload:
     """Unloads the model `eject_after_min` minutes after it was loaded or last answered."""
 
-    def __init__(self, engine: EngineService, settings: AppSettings, call_later: CallLater | None = None) -> None:
+    def __init__(
+        self, engine: EngineService, settings: SettingsService, call_later: CallLater = call_later_on_loop
+    ) -> None:
         self._engine, self._settings = engine, settings
-        self._call_later = call_later or _call_later_on_loop
+        self._call_later = call_later
         self._phase = engine.state.phase
         self._minutes = settings.options.eject_after_min
-        self._timer: Cancellable | None = None
+        self._cancel_timer: Callable[[], None] | None = None
         self._unload_task: asyncio.Task[None] | None = None
         self._subscriptions = (engine.observed.subscribe(self._on_engine), settings.subscribe(self._on_options))
         self._restart_timer()
@@ -65,9 +61,9 @@ class IdleUnload:
         """Restart the countdown if a model is loaded and idle; else stop it."""
         self._stop_timer()
         if self._minutes and self._phase is Phase.READY:
-            self._timer = self._call_later(self._minutes * 60.0, self.eject)
+            self._cancel_timer = self._call_later(self._minutes * 60.0, self.eject)
 
     def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        if self._cancel_timer is not None:
+            self._cancel_timer()
+            self._cancel_timer = None

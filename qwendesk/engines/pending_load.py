@@ -27,7 +27,6 @@ from qwendesk.engine.dry_run import ask_engine
 from qwendesk.engine.protocol import Devices, LoadReport
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.engines.engine_service import EngineService
-from qwendesk.engines.engine_switch import AppSettings
 from qwendesk.engines.exact_plan import Ask, exact_plan, with_engine_numbers
 from qwendesk.engines.latest_headers import LatestHeaders
 from qwendesk.engines.load_decision import (
@@ -39,12 +38,13 @@ from qwendesk.engines.load_decision import (
     refusal,
     with_drive,
 )
-from qwendesk.engines.load_profiles import Profiles
 from qwendesk.engines.pending_state import Limits, PendingLoad
 from qwendesk.hardware.drives import drive_of
 from qwendesk.hardware.gpu_links import gpu_links
 from qwendesk.hardware.planner import fixed_plan
 from qwendesk.hardware.snapshot import GpuReading
+from qwendesk.settings.profiles import ProfilesService
+from qwendesk.settings.service import SettingsService
 
 
 class PendingLoadService:
@@ -53,8 +53,8 @@ class PendingLoadService:
     def __init__(
         self,
         engine: EngineService,
-        settings: AppSettings,
-        profiles: Profiles,
+        settings: SettingsService,
+        profiles: ProfilesService,
         *,
         idle: Callable[[], Awaitable[None]],
         drift: Callable[[], Drift] = tuple,

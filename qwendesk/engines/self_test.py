@@ -10,7 +10,6 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 
@@ -64,10 +63,8 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
         return self.failure is None and all(check.passed for check in self.self_test)
 
 
-class AskQuestion(Protocol):
-    """Asks one question in a new chat and returns the answer."""
-
-    async def __call__(self, question: str, *, thinking: bool, pictures: Sequence[Path]) -> Answer: ...
+AskQuestion = Callable[[str, bool, Sequence[Path]], Awaitable[Answer]]
+"""Asks a question with its pictures in a new chat, with or without thinking, and returns the answer."""
 
 
 class SelfTestState(msgspec.Struct, frozen=True):
@@ -144,7 +141,7 @@ async def _self_test(client: EngineClient, ask: AskQuestion) -> list[Check]:
         await asyncio.to_thread(draw_red_circle, picture)
 
         async def fault_in_answer(question: str, words: str, reasoning: str = "", pictures: Sequence[Path] = ()) -> str:
-            return _fault(await ask(question, thinking=bool(reasoning), pictures=pictures), words, reasoning)
+            return _fault(await ask(question, bool(reasoning), pictures), words, reasoning)
 
         sum_reasoning, sum_words = "The sum is 5.", "2 + 3 = 5"
         questions: Mapping[str, Callable[[], Awaitable[str]]] = {

@@ -10,13 +10,14 @@ from qwendesk.core.engine_manifest import EnginePack
 from qwendesk.engine.contract import EngineClient
 from qwendesk.engines.engine_choice import EngineChoiceService
 from qwendesk.engines.engine_service import EngineService
-from qwendesk.engines.engine_switch import AppSettings, EngineSwitch
+from qwendesk.engines.engine_switch import EngineSwitch
 from qwendesk.engines.gpu_engine import GpuEngine
 from qwendesk.engines.load_decision import Decide
 from qwendesk.engines.pack_installer import PackInstaller
 from qwendesk.engines.packs import PacksService, read_packs
 from qwendesk.engines.self_test import AskQuestion, Diagnosis, SelfTest, examine
 from qwendesk.hub.network import Network
+from qwendesk.settings.service import SettingsService
 
 AskWith = Callable[[EngineClient, EngineService], AskQuestion]
 """Returns a function that asks a question in a new chat with this engine."""
@@ -36,7 +37,7 @@ def build_installed(
     engines: EngineChoiceService,
     packs: tuple[EnginePack, ...] | None,
     engine: EngineService,
-    settings: AppSettings,
+    settings: SettingsService,
     network: Callable[[], Network],
     limit_bytes_per_s: Callable[[], int],
     stop_answer: Callable[[], Awaitable[None]],

@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Literal, Protocol
+from collections.abc import Awaitable, Callable
+from typing import Literal
 
 import msgspec
 
@@ -15,6 +15,7 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.served_model import is_served
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engine.state import EngineState, Phase
+from qwendesk.engines.engine_service import EngineService
 from qwendesk.games.rules import (
     Cause,
     GameTrack,
@@ -28,44 +29,12 @@ from qwendesk.games.rules import (
     rule_of,
 )
 from qwendesk.hardware.programs import Program, is_same_program
+from qwendesk.settings.service import SettingsService
 
 _logger = logging.getLogger(__name__)
 
 EVERY_S = 2.0
 """Seconds between two looks."""
-
-
-class GameEngine(Protocol):
-    """The part of the engine service that game mode uses."""
-
-    @property
-    def state(self) -> EngineState: ...
-
-    @property
-    def observed(self) -> Observed[EngineState]: ...
-
-    async def load(self, options: LoadOptions) -> LoadReport | LoadFailure: ...
-
-    async def unload_idle(self) -> None: ...
-
-    def load_with_next_message(self, options: LoadOptions) -> None: ...
-
-    def reload_idle(self) -> bool: ...
-
-    def hold_questions(self) -> None: ...
-
-    def release_questions(self, *, load: bool = False) -> None: ...
-
-
-class GameSettings(Protocol):
-    """The part of the app's settings that game mode uses."""
-
-    @property
-    def options(self) -> AppOptions: ...
-
-    def subscribe(self, callback: Callable[[AppOptions], None]) -> Callable[[], None]: ...
-
-    def change(self, changes: Mapping[str, Any]) -> None: ...
 
 
 class GameSources(msgspec.Struct, frozen=True):
@@ -96,8 +65,8 @@ class GameMode:
 
     def __init__(
         self,
-        engine: GameEngine,
-        settings: GameSettings,
+        engine: EngineService,
+        settings: SettingsService,
         sources: GameSources,
         *,
         is_answering: Callable[[], bool],

@@ -3,25 +3,18 @@
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from qwendesk.hub.catalog_updates import Updates, update_of
 
 if TYPE_CHECKING:  # importing the Hub's library takes long
-    from qwendesk.hub.remote import RemoteFile
+    from qwendesk.hub.remote import Hub
 
 _logger = logging.getLogger(__name__)
 _BAD_ANSWERS_IN_A_ROW = 2
 """So many mean that something else answers in place of the Hub, such as the login page of a Wi-Fi."""
-
-
-class HubRepositories(Protocol):
-    """The part of `remote.Hub` that this module uses."""
-
-    def files_since(self, repo: str, revision: str) -> "tuple[RemoteFile, ...] | None":
-        """Return every GGUF file of a repository, or None if `revision` is its newest commit. Raises HubError."""
 
 
 class LookUp(msgspec.Struct, frozen=True):
@@ -35,7 +28,7 @@ class LookUp(msgspec.Struct, frozen=True):
 def look_up(
     repos: Sequence[str],
     known: Updates,
-    hub: HubRepositories,
+    hub: "Hub",
     day: str,
     stop: threading.Event,
     *,

@@ -1,24 +1,13 @@
 """Adds the current state of the files on the Hub to the evidence."""
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
 
 import msgspec
 
 from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.evidence import Evidence, FileEvidence, Upstream
 from qwendesk.hub.network import UNREACHABLE, HubError
-from qwendesk.hub.remote import RemoteFile
-
-
-class HubFiles(Protocol):
-    """The part of `remote.Hub` that this module uses. Its methods raise HubError."""
-
-    def files(self, repo: str, revision: str = "main") -> tuple[RemoteFile, ...]:
-        """Return every GGUF file of a repository."""
-
-    def file(self, repo: str, path: str, revision: str = "main") -> RemoteFile:
-        """Return one file at a commit."""
+from qwendesk.hub.remote import Hub, RemoteFile
 
 
 class HubComparison(msgspec.Struct, frozen=True):
@@ -31,7 +20,7 @@ class HubComparison(msgspec.Struct, frozen=True):
     """Sentences about the repositories for which there was no answer."""
 
 
-def compare_with_hub(everything: Sequence[Evidence], hub: HubFiles, catalog: Catalog) -> HubComparison:
+def compare_with_hub(everything: Sequence[Evidence], hub: Hub, catalog: Catalog) -> HubComparison:
     """Add the Hub's answers to each file whose repository is known. Blocks; network errors are never raised.
 
     Stops at the first sign that the Hub can't be reached.
@@ -62,7 +51,7 @@ def _repositories(everything: Iterable[Evidence]) -> list[str]:
 
 
 def _with_upstream(
-    file: FileEvidence, files: dict[str, tuple[RemoteFile, ...]], hub: HubFiles, catalog: Catalog
+    file: FileEvidence, files: dict[str, tuple[RemoteFile, ...]], hub: Hub, catalog: Catalog
 ) -> FileEvidence:
     origin = file.origin
     if origin.repo not in files or not origin.path:
@@ -80,7 +69,7 @@ def _with_upstream(
     return msgspec.structs.replace(file, upstream=upstream)
 
 
-def _local_date(file: FileEvidence, current: RemoteFile, hub: HubFiles, catalog: Catalog) -> str:
+def _local_date(file: FileEvidence, current: RemoteFile, hub: Hub, catalog: Catalog) -> str:
     """Return when the version on disk was uploaded. The Hub is asked only if that date could decide a finding."""
     origin = file.origin
     is_current = bool(file.known_sha256) and file.known_sha256 == current.sha256

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePath
-from typing import Literal, Protocol
+from typing import Literal
 
 import msgspec
 
@@ -58,19 +58,11 @@ class HostEnvironment(msgspec.Struct, frozen=True):
     variables: Mapping[str, str]
 
 
-class FileLookup(Protocol):
-    """Looks up files."""
-
-    def text(self, path: PurePath) -> str:
-        """Return the content of a small text file; "" if it is missing or can't be read."""
-
-    def is_folder(self, path: PurePath) -> bool: ...
-
-
-class DiskFileLookup:
+class FileLookup:
     """Looks up files on the disk."""
 
     def text(self, path: PurePath) -> str:
+        """Return the content of a small text file; "" if it is missing or can't be read."""
         try:
             return read_text_bounded(Path(path), _MAX_SETTINGS_BYTES)
         except OSError:

@@ -2,17 +2,17 @@
 
 import asyncio
 import logging
-from typing import Protocol
 
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.observed import Observed
-from qwendesk.core.plan import Comparison, MachineMemory, Plan
+from qwendesk.core.plan import Comparison, MachineMemory
 from qwendesk.engine.protocol import LoadReport
+from qwendesk.engines.engine_service import EngineService
+from qwendesk.engines.load_measurements import MeasuredLoads
 from qwendesk.hardware.engine_gpus import match_gpus
 from qwendesk.hardware.planner import fixed_plan
 from qwendesk.meters.meter_state import MeterState
-from qwendesk.meters.remedy_service import MeteredEngine
 from qwendesk.meters.service import MeterService
 from qwendesk.meters.spill_remedies import ReadHeaders
 
@@ -21,22 +21,11 @@ _SAMPLES_UNTIL_SETTLED = 6
 _logger = logging.getLogger(__name__)
 
 
-class LoadRecorder(Protocol):
-    """Stores how much memory loads took beyond their plans."""
-
-    @property
-    def drift(self) -> tuple[tuple[str, int], ...]:
-        """Bytes that a load takes beyond the formulas, by device name."""
-
-    def take(self, plan: Plan, report: LoadReport, held: dict[str, int], /) -> tuple[Comparison, ...]:
-        """Compare and remember one load. Raises QwenDeskError if it can't be written."""
-
-
 class LoadComparer:
     """Compares each load once. Its methods are called on the event loop's thread."""
 
     def __init__(
-        self, engine: MeteredEngine, meters: MeterService, recorder: LoadRecorder, *, read_headers: ReadHeaders
+        self, engine: EngineService, meters: MeterService, recorder: MeasuredLoads, *, read_headers: ReadHeaders
     ) -> None:
         """`read_headers` is called on another thread."""
         self._engine, self._recorder, self._read_headers = engine, recorder, read_headers

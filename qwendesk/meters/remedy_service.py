@@ -1,8 +1,7 @@
 """Offers remedies while a model spills, applies the chosen one, and loads an ejected model again."""
 
 import asyncio
-from collections.abc import Callable, Mapping
-from typing import Protocol
+from collections.abc import Mapping
 
 import msgspec
 
@@ -11,6 +10,7 @@ from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engine.state import EngineState, Phase
+from qwendesk.engines.engine_service import EngineService
 from qwendesk.hardware.spill import HEADROOM_BYTES, SpillState
 from qwendesk.meters.answer_meter import AnswerMeter
 from qwendesk.meters.meter_state import GpuBar, MeterState
@@ -28,23 +28,10 @@ _FREE_SAMPLES = 3
 """How many samples in a row must show enough free memory before an ejected model is loaded again."""
 
 
-class MeteredEngine(Protocol):
-    """The part of the engine service that the meters use."""
-
-    @property
-    def state(self) -> EngineState: ...
-
-    def subscribe(self, callback: Callable[[EngineState], None]) -> Callable[[], None]: ...
-
-    async def load(self, options: LoadOptions) -> LoadReport | LoadFailure: ...
-
-    async def eject(self) -> None: ...
-
-
 class RemedyService:
     """Owns the remedies. Its methods are called on the event loop's thread."""
 
-    def __init__(self, engine: MeteredEngine, answers: AnswerMeter, estimate: EstimateLoad) -> None:
+    def __init__(self, engine: EngineService, answers: AnswerMeter, estimate: EstimateLoad) -> None:
         self._engine, self._answers, self._estimate = engine, answers, estimate
         self.state = Observed(RemedyState())
         self._unsubscribe = engine.subscribe(self._on_engine)

@@ -16,6 +16,7 @@ from qwendesk.core.stats import AnswerStats
 from qwendesk.core.units import MIB
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engine.state import EngineState, Phase
+from qwendesk.engines.engine_service import EngineService
 from qwendesk.hardware.engine_gpus import match_gpus, spill_sample
 from qwendesk.hardware.snapshot import GpuReading, Snapshot
 from qwendesk.hardware.snapshot_reader import SnapshotReader
@@ -33,7 +34,7 @@ from qwendesk.meters.meter_state import (
     shared_memory,
     used_devices,
 )
-from qwendesk.meters.remedy_service import MeteredEngine, RemedyService
+from qwendesk.meters.remedy_service import RemedyService
 from qwendesk.meters.spill_remedies import EstimateLoad
 
 _logger = logging.getLogger(__name__)
@@ -60,7 +61,7 @@ class MeterService:
 
     def __init__(
         self,
-        engine: MeteredEngine,
+        engine: EngineService,
         answers: AnswerMeter,
         remedies: RemedyService,
         *,

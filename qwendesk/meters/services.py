@@ -6,11 +6,13 @@ from contextlib import AsyncExitStack
 
 import msgspec
 
+from qwendesk.engines.engine_service import EngineService
+from qwendesk.engines.load_measurements import MeasuredLoads
 from qwendesk.hardware.snapshot_reader import SnapshotReader
 from qwendesk.meters.answer_meter import AnswerMeter
-from qwendesk.meters.load_comparer import LoadComparer, LoadRecorder
+from qwendesk.meters.load_comparer import LoadComparer
 from qwendesk.meters.measured_speeds import MeasuredSpeeds
-from qwendesk.meters.remedy_service import MeteredEngine, RemedyService
+from qwendesk.meters.remedy_service import RemedyService
 from qwendesk.meters.service import MeterService
 from qwendesk.meters.spill_remedies import EstimateLoad, ReadHeaders, load_estimator
 
@@ -33,9 +35,9 @@ class MeterServices(msgspec.Struct):
 
 
 def build_services(
-    engine: MeteredEngine,
+    engine: EngineService,
     answers: AnswerMeter,
-    recorder: LoadRecorder,
+    recorder: MeasuredLoads,
     closing: AsyncExitStack,
     *,
     read_headers: ReadHeaders,

@@ -16,10 +16,10 @@ from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.catalog_look_up import look_up
 from qwendesk.hub.catalog_store import CatalogStore, LastLookUp
 from qwendesk.hub.catalog_updates import CatalogChanges, changes_between
-from qwendesk.models.protocols import AppOptionsSource
+from qwendesk.settings.service import SettingsService
 
 if TYPE_CHECKING:
-    from qwendesk.hub.catalog_look_up import HubRepositories
+    from qwendesk.hub.remote import Hub
 
 _GAP_S = 0.5
 """Wait between two repositories, so that the Hub isn't asked a hundred times within a few seconds."""
@@ -54,8 +54,8 @@ class CatalogService:
     def __init__(
         self,
         store: CatalogStore,
-        settings: AppOptionsSource,
-        connect: "Callable[[], HubRepositories]",
+        settings: SettingsService,
+        connect: "Callable[[], Hub]",
         *,
         now: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC),
         wait: Callable[[float], Awaitable[None]] = asyncio.sleep,

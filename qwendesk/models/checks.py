@@ -20,10 +20,10 @@ from qwendesk.hub.library import Library, LibraryModel
 from qwendesk.models.catalog_service import CatalogService
 from qwendesk.models.file_checker import FileChecker, ModelCheck, file_set, unreadable
 from qwendesk.models.library_service import LibraryService
-from qwendesk.models.protocols import AppOptionsSource
+from qwendesk.settings.service import SettingsService
 
 if TYPE_CHECKING:
-    from qwendesk.hub.hub_comparison import HubFiles
+    from qwendesk.hub.remote import Hub
 
 _BATCH = 16
 """Models checked before the results are announced."""
@@ -60,9 +60,9 @@ class ChecksService:
     def __init__(
         self,
         library: LibraryService,
-        settings: AppOptionsSource,
+        settings: SettingsService,
         catalog: CatalogService,
-        connect: "Callable[[], HubFiles] | None" = None,
+        connect: "Callable[[], Hub] | None" = None,
     ) -> None:
         """`connect` makes the Hub to ask, on another thread; without it the Hub is never asked."""
         self._library, self._settings, self._catalog, self._connect = library, settings, catalog, connect

@@ -30,7 +30,7 @@ from qwendesk.hub.library import LibraryModel
 from qwendesk.hub.verify import verify
 
 if TYPE_CHECKING:  # importing the Hub's library takes half a second, and offline checks don't need it
-    from qwendesk.hub.hub_comparison import HubFiles
+    from qwendesk.hub.remote import Hub
 
 _logger = logging.getLogger(__name__)
 _HASH_FILE = "hashes.json"
@@ -114,7 +114,7 @@ class FileChecker:
             except OSError as error:
                 _logger.warning("Hashes of model files could not be saved: %s", error)
 
-    def ask(self, sets: Sequence[FileSet], connect: "Callable[[], HubFiles]") -> tuple[str, ...]:
+    def ask(self, sets: Sequence[FileSet], connect: "Callable[[], Hub]") -> tuple[str, ...]:
         """Ask the Hub about `sets` and remember its answers. Return sentences about what it didn't answer."""
         from qwendesk.hub.hub_comparison import compare_with_hub  # noqa: PLC0415  (imports the Hub's library)
 

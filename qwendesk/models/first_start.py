@@ -13,12 +13,12 @@ from qwendesk.core.paths import is_demo
 from qwendesk.core.translation import tr
 from qwendesk.core.units import show_bytes
 from qwendesk.engine.state import EngineState, Phase
+from qwendesk.engines.engine_service import EngineService
 from qwendesk.hub.download_state import DownloadItem
 from qwendesk.hub.library import Library, LibraryModel
 from qwendesk.models.downloads import DownloadsService, DownloadsState
 from qwendesk.models.library_service import LibraryService, free_on_drive
 from qwendesk.models.offers import Offers, OffersService
-from qwendesk.models.protocols import ModelEngine
 from qwendesk.models.ranking import Offer, QuantOffer
 
 _SPARE_BYTES = 1024**3
@@ -66,7 +66,7 @@ class FirstStartService:
 
     def __init__(
         self,
-        engine: ModelEngine,
+        engine: EngineService,
         library: LibraryService,
         offers: OffersService,
         downloads: DownloadsService,

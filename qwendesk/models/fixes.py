@@ -1,7 +1,6 @@
 """Applies the fixes of findings, unless the user must decide something first."""
 
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 
@@ -10,15 +9,9 @@ from qwendesk.core.translation import tr
 from qwendesk.hub.findings import FindingFix
 from qwendesk.hub.library import LibraryModel
 from qwendesk.hub.model_deletion import DeletionFailure, ModelDeletion
+from qwendesk.models.downloads import DownloadsService
 from qwendesk.models.library_service import LibraryService
 from qwendesk.models.templates import TemplatesService
-
-
-class Downloader(Protocol):
-    """Downloads files of the Hub into a models folder."""
-
-    async def add(self, repo: str, path: str, *, with_mmproj: bool = True, models_folder: Path | None = None) -> str:
-        """Queue `path` of `repo` with all its shards; return the download's id. Raises QwenDeskError."""
 
 
 class FixStarted(msgspec.Struct, frozen=True):
@@ -50,7 +43,7 @@ FixOutcome = FixStarted | FixDone | FixToAgree | FixToChoose
 class FixesService:
     """Applies fixes. Files of other apps are never changed; a fixed copy is downloaded into a models folder."""
 
-    def __init__(self, library: LibraryService, templates: TemplatesService, downloader: Downloader) -> None:
+    def __init__(self, library: LibraryService, templates: TemplatesService, downloader: DownloadsService) -> None:
         self._library, self._templates, self._downloader = library, templates, downloader
 
     async def apply(self, model: LibraryModel, fix: FindingFix) -> FixOutcome:

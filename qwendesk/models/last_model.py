@@ -11,7 +11,7 @@ from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.served_model import is_served
 from qwendesk.engine.state import EngineState
-from qwendesk.models.protocols import ModelEngine
+from qwendesk.engines.engine_service import EngineService
 
 
 def last_model_file() -> Path:
@@ -21,7 +21,7 @@ def last_model_file() -> Path:
 class LastModel:
     """Follows the engine. The built-in demo is not remembered: nobody wants it loaded again."""
 
-    def __init__(self, engine: ModelEngine, file: Path | None = None) -> None:
+    def __init__(self, engine: EngineService, file: Path | None = None) -> None:
         self._file = JsonFile[LoadOptions | None](
             file or last_model_file(), LoadOptions, lambda: None, keep_unusable=False
         )

@@ -15,7 +15,7 @@ from qwendesk.hub.header_cache import HeaderCache
 from qwendesk.hub.import_plan import import_plan
 from qwendesk.hub.library import Library, LibraryModel, model_at, scan
 from qwendesk.hub.library_places import (
-    DiskFileLookup,
+    FileLookup,
     HostEnvironment,
     SearchFolder,
     all_places,
@@ -174,13 +174,13 @@ class LibraryService:
 
     def _scan(self, folders: ModelFolders) -> tuple[tuple[SearchFolder, ...], Library, dict[str, int | None]]:
         """Return the folders to search, what is in them, and the free space on the drives of the models folders."""
-        places = all_places(folders, self._machine, DiskFileLookup())
+        places = all_places(folders, self._machine, FileLookup())
         return places, scan(places, self.headers), {each: free_on_drive(Path(each)) for each in folders.models}
 
     def _app_place_of(self, path: Path) -> SearchFolder | None:
         """Return the folder of another app that contains `path`, whether or not its models are used."""
         real = real_path(path)
-        places = app_places(self._machine, DiskFileLookup())
+        places = app_places(self._machine, FileLookup())
         return next((place for place in places if real.is_relative_to(real_path(Path(place.path)))), None)
 
     def _save_folders(self, folders: ModelFolders) -> None:

@@ -18,8 +18,8 @@ from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.library import LibraryModel, model_at
 from qwendesk.hub.verify_use import is_broken_template
 from qwendesk.models.library_service import LibraryService
-from qwendesk.models.protocols import SavedProfiles
 from qwendesk.models.templates import TemplatesService, base_repo_of
+from qwendesk.settings.profiles import ProfilesService
 
 
 def is_named(model: LibraryModel, name: ModelName) -> bool:
@@ -55,7 +55,7 @@ class LoadOptionsService:
         self,
         library: LibraryService,
         templates: TemplatesService,
-        profiles: SavedProfiles,
+        profiles: ProfilesService,
         catalog: Callable[[], Awaitable[Catalog]],
     ) -> None:
         self._library, self._templates, self._profiles, self._catalog = library, templates, profiles, catalog

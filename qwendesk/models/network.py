@@ -13,7 +13,7 @@ from qwendesk.core.units import MIB
 from qwendesk.hub.access_tokens import TokenPlace, delete_token, load_token, save_token, token_place
 from qwendesk.hub.network import HubError, Network, endpoint_from_environment
 from qwendesk.hub.remote import Hub
-from qwendesk.models.protocols import AppOptionsSource
+from qwendesk.settings.service import SettingsService
 
 
 class Connection(msgspec.Struct, frozen=True):
@@ -51,7 +51,7 @@ class TokenState(msgspec.Struct, frozen=True):
 class NetworkService:
     """Owns the connection settings. `hub` may be called on any thread, everything else on the event loop's."""
 
-    def __init__(self, settings: AppOptionsSource) -> None:
+    def __init__(self, settings: SettingsService) -> None:
         self.connections = Observed(_connection_of(settings.options, 0))
         self._one_maker = threading.Lock()
         self._made: tuple[Connection, Hub] | None = None

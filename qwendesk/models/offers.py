@@ -15,6 +15,7 @@ from qwendesk.core.observed import Observed
 from qwendesk.core.plan import DriveKind
 from qwendesk.core.units import GIB
 from qwendesk.engine.protocol import Devices
+from qwendesk.engines.engine_service import EngineService
 from qwendesk.hardware.engine_gpus import gpus_for_models, sees_card
 from qwendesk.hardware.snapshot import GpuReading, Snapshot
 from qwendesk.hub.catalog import Catalog
@@ -22,12 +23,12 @@ from qwendesk.hub.catalog_schema import CatalogFile, CatalogModel, Repository
 from qwendesk.models.catalog_service import CatalogService
 from qwendesk.models.default_model import choose_hero, choose_quick, sort_offers
 from qwendesk.models.fit import Pc, estimate_fit, make_pc
-from qwendesk.models.protocols import AppOptionsSource, ModelEngine
 from qwendesk.models.purpose_texts import with_texts
 from qwendesk.models.purposes import PURPOSES, Choice, Purpose, rank_choices
 from qwendesk.models.ranking import Offer, QuantOffer, choose_quant, find_flag
 from qwendesk.models.speed_reports import find_doubtful, find_reports
 from qwendesk.models.uploaders import OtherUploader, other_uploaders, preferred_repository
+from qwendesk.settings.service import SettingsService
 
 _DRIVE_WAIT_S = 3.0
 """How long planning waits for the kind of drive. A network drive that is gone answers after minutes, or never."""
@@ -85,8 +86,8 @@ class OffersService:
 
     def __init__(
         self,
-        engine: ModelEngine,
-        settings: AppOptionsSource,
+        engine: EngineService,
+        settings: SettingsService,
         catalog: CatalogService,
         *,
         ram_bytes: Callable[[], int] = lambda: psutil.virtual_memory().total,

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from qwendesk.core.observed import Observed
+from qwendesk.engines.engine_service import EngineService
 from qwendesk.hardware.drives import drive_of
 from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.hub.catalog_store import CatalogStore
@@ -23,9 +24,10 @@ from qwendesk.models.model_list import ModelList
 from qwendesk.models.moves import MovesService
 from qwendesk.models.network import NetworkService, TokenService
 from qwendesk.models.offers import OffersService
-from qwendesk.models.protocols import AppOptionsSource, ModelEngine, SavedProfiles
 from qwendesk.models.search import SearchService
 from qwendesk.models.templates import TemplatesService
+from qwendesk.settings.profiles import ProfilesService
+from qwendesk.settings.service import SettingsService
 
 
 class ModelServices(msgspec.Struct, frozen=True):
@@ -52,9 +54,9 @@ class ModelServices(msgspec.Struct, frozen=True):
 
 
 def build_model_services(
-    settings: AppOptionsSource,
-    profiles: SavedProfiles,
-    engine: ModelEngine,
+    settings: SettingsService,
+    profiles: ProfilesService,
+    engine: EngineService,
     library: LibraryService,
     closing: AsyncExitStack,
     *,

@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path, PurePath
-from typing import Protocol
 
 import msgspec
 
@@ -17,7 +16,7 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.served_model import is_served
 from qwendesk.engine.load_failures import cancelled_load
 from qwendesk.engine.protocol import LoadReport
-from qwendesk.engine.state import EngineState
+from qwendesk.engines.engine_service import EngineService
 from qwendesk.server.refusals import Refused
 
 _MOST_NAMED = 12
@@ -35,22 +34,6 @@ async def _none() -> None:
     return None
 
 
-class ModelEngine(Protocol):
-    """The part of the engine service that the server uses."""
-
-    @property
-    def state(self) -> EngineState: ...
-
-    async def load(self, options: LoadOptions, *, for_others: bool = False) -> LoadReport | LoadFailure: ...
-
-    @property
-    def options_for(self) -> Callable[[Path], Awaitable[LoadOptions]]: ...
-
-    def reload_idle(self) -> bool: ...
-
-    async def wait_until_settled(self) -> None: ...
-
-
 class ServedModel(msgspec.Struct, frozen=True):
     id: str
     is_loaded: bool = False
@@ -61,7 +44,7 @@ class ServedModels:
 
     def __init__(
         self,
-        engine: ModelEngine,
+        engine: EngineService,
         default: Callable[[], Awaitable[LoadOptions]],
         others: Callable[[], Awaitable[Sequence[Path] | None]] = _none,
         obstacle: Callable[[], str] = lambda: "",

@@ -44,9 +44,9 @@ class Clock:
         self.now_s += 1.0
         return self.now_s
 
-    def call_later(self, _seconds: float, call: Callable[[], None]) -> "Clock":
+    def call_later(self, _seconds: float, call: Callable[[], None]) -> Callable[[], None]:
         self.at_deadline = call
-        return self
+        return self.cancel
 
     def cancel(self) -> None:
         self.at_deadline = None

@@ -30,9 +30,9 @@ class Clock:
     def __init__(self) -> None:
         self.alarms: list[Alarm] = []
 
-    def later(self, seconds: float, ring: Callable[[], None]) -> Alarm:
+    def later(self, seconds: float, ring: Callable[[], None]) -> Callable[[], None]:
         self.alarms.append(Alarm(seconds, ring))
-        return self.alarms[-1]
+        return self.alarms[-1].cancel
 
     @property
     def set_alarms(self) -> list[Alarm]:

@@ -5,7 +5,7 @@ from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 import pytest
 
 from qwendesk.hub.library_places import (
-    DiskFileLookup,
+    FileLookup,
     HostEnvironment,
     SearchFolder,
     all_places,
@@ -143,7 +143,7 @@ def test_places_on_the_real_disk_can_be_listed(tmp_path):
     (tmp_path / ".lmstudio" / "models").mkdir(parents=True)
     (tmp_path / ".lmstudio-home-pointer").write_text(str(tmp_path / "gone"))
     folders = ModelFolders((str(tmp_path / "ours"),), added=(str(tmp_path / "more"),))
-    assert all_places(folders, HostEnvironment("linux", tmp_path, {}), DiskFileLookup())[0] == SearchFolder(
+    assert all_places(folders, HostEnvironment("linux", tmp_path, {}), FileLookup())[0] == SearchFolder(
         "lmstudio", tmp_path / ".lmstudio" / "models"
     )
 

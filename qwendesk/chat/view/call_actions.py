@@ -7,11 +7,11 @@ from PySide6.QtCore import QObject, Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QGuiApplication
 from shiboken6 import isValid
 
-from qwendesk.chat.file_edits import UndoableEdits
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.view.thread.call_intents import CallIntents
 from qwendesk.chat.view.thread.call_row import CallRow
 from qwendesk.core.tool_context import ToolLook
+from qwendesk.toolbox.edit_history import EditHistory
 from qwendesk.widgets.tasks import window_tasks
 
 
@@ -22,7 +22,7 @@ class CallActions(QObject):
         """`may_answer` returns whether an answer can be generated now, and else says why not."""
         super().__init__(intents)
         self._intents, self._chat, self._may_answer = intents, chat, may_answer
-        self._edits: UndoableEdits | None = None
+        self._edits: EditHistory | None = None
         self._tasks = window_tasks()
         queued = Qt.ConnectionType.QueuedConnection  # the action may remove the row whose button was clicked
         intents.stop.connect(chat.stop_call)
@@ -40,7 +40,7 @@ class CallActions(QObject):
         """Show the calls of these tools so, by the names by which the model calls them."""
         self._intents.looks = looks
 
-    def set_edits(self, edits: UndoableEdits) -> None:
+    def set_edits(self, edits: EditHistory) -> None:
         self._edits = edits
 
     def _retry(self, turn_id: int, number: int) -> None:
@@ -63,7 +63,7 @@ class CallActions(QObject):
             self._intents.edits_changed.emit()
 
     def _show_status(self, row: CallRow) -> None:
-        async def show(edits: UndoableEdits, call_id: str) -> None:
+        async def show(edits: EditHistory, call_id: str) -> None:
             status = await edits.status(call_id)
             if isValid(row) and row.record is not None and row.record.id == call_id:
                 row.show_edit(status)
@@ -72,7 +72,7 @@ class CallActions(QObject):
             self._tasks.start(show(self._edits, row.record.id), row)
 
     def _show_difference(self, row: CallRow) -> None:
-        async def show(edits: UndoableEdits, call_id: str) -> None:
+        async def show(edits: EditHistory, call_id: str) -> None:
             text = await edits.difference(call_id)
             if isValid(row):
                 row.show_difference(text)

@@ -7,7 +7,6 @@ from PySide6.QtCore import QObject, Signal
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.engines.command_preview import CommandService
 from qwendesk.engines.engine_service import EngineService
-from qwendesk.engines.engine_switch import AppSettings
 from qwendesk.engines.load_planner import LoadPlanner
 from qwendesk.engines.pc_trial.service import PcTrial
 from qwendesk.engines.pending_load import PendingLoadService
@@ -22,6 +21,7 @@ from qwendesk.engines.view.load_options.command_dialog import CommandDialog
 from qwendesk.engines.view.load_options.load_part import LoadPart
 from qwendesk.engines.view.pc_trial_presenter import PcTrialPresenter
 from qwendesk.hardware.snapshot import Snapshot
+from qwendesk.settings.service import SettingsService
 from qwendesk.widgets.bind import bind
 from qwendesk.widgets.layouts import LazyPage
 from qwendesk.widgets.tasks import window_tasks
@@ -54,7 +54,7 @@ class EnginesView(QObject):
         installed: InstalledEngines | None,
         pending_load: PendingLoadService,
         commands: CommandService,
-        settings: AppSettings,
+        settings: SettingsService,
         pc_trial: PcTrial,
         answer_options: Callable[[], GenerationOptions],
     ) -> None:

@@ -8,7 +8,6 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QScrollAre
 from qwendesk.core.flags import flag_note
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.translation import tr
-from qwendesk.engines.engine_switch import AppSettings
 from qwendesk.engines.pending_load import PendingLoadService
 from qwendesk.engines.pending_state import PendingLoad
 from qwendesk.engines.view.load_options import load_text
@@ -16,6 +15,7 @@ from qwendesk.engines.view.load_options.command_card import CommandCard
 from qwendesk.engines.view.load_options.load_rows import LoadRows
 from qwendesk.engines.view.load_options.memory_card import MemoryCard
 from qwendesk.engines.view.load_options.profile_menu import ProfileMenu
+from qwendesk.settings.service import SettingsService
 from qwendesk.widgets.bind import bind
 from qwendesk.widgets.buttons import TextButton, describe, restyle
 from qwendesk.widgets.controls import add_clear_button
@@ -32,7 +32,7 @@ class LoadPart(QWidget):
     """The user wants to paste a command of another program."""
 
     def __init__(
-        self, service: PendingLoadService, settings: AppSettings, answer_options: Callable[[], GenerationOptions]
+        self, service: PendingLoadService, settings: SettingsService, answer_options: Callable[[], GenerationOptions]
     ) -> None:
         super().__init__()
         self._service, self._answer_options, self._tasks = service, answer_options, window_tasks()

@@ -11,10 +11,10 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import Entry, table
 from qwendesk.core.translation import tr
 from qwendesk.core.units import show_tokens
-from qwendesk.engines.engine_switch import AppSettings
 from qwendesk.engines.pending_load import PendingLoadService
 from qwendesk.engines.pending_state import PendingLoad
 from qwendesk.engines.view.load_options import load_text
+from qwendesk.settings.service import SettingsService
 from qwendesk.widgets.rows.choice_row import ChoiceRow
 from qwendesk.widgets.rows.row_factory import make_row
 from qwendesk.widgets.rows.setting_row import SettingRow
@@ -34,7 +34,7 @@ class LoadRows(QWidget):
     refusal_changed = Signal()
     """`to_correct` has changed."""
 
-    def __init__(self, service: PendingLoadService, settings: AppSettings) -> None:
+    def __init__(self, service: PendingLoadService, settings: SettingsService) -> None:
         super().__init__()
         self._service, self._settings = service, settings
         self._rows: dict[str, SettingRow] = {}
