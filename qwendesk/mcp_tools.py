@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from qwendesk.core.tool_context import CallContext
 from qwendesk.core.translation import mark, tr
-from qwendesk.mcp.host_protocol import Progress
+from qwendesk.mcp.host_protocol import ProgressNote
 from qwendesk.mcp.server_tools import ServerTool
 from qwendesk.mcp.service import CallFailed, McpService
 from qwendesk.toolbox.service import ToolService
@@ -39,7 +39,7 @@ def make_tool(tool: ServerTool, service: McpService) -> Tool:
     """Return a tool that asks each time it is called: nobody but its server knows what it does."""
 
     async def run(arguments: Arguments, context: CallContext) -> ToolResult:
-        def show(progress: Progress) -> None:
+        def show(progress: ProgressNote) -> None:
             context.report_progress(progress_text(progress))
 
         try:
@@ -74,7 +74,7 @@ def make_tool(tool: ServerTool, service: McpService) -> Tool:
     )
 
 
-def progress_text(progress: Progress) -> str:
+def progress_text(progress: ProgressNote) -> str:
     """Return how far a call is: in percent if its server tells how much there is to do, and the server's words."""
     percent = tr("{0}%", round(100 * progress.fraction)) if progress.fraction is not None else ""
     words = " ".join(progress.message.split())

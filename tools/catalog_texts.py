@@ -3,7 +3,7 @@
 import types
 from collections.abc import Mapping
 
-from qwendesk.hub.catalog_schema import Note, Quality
+from qwendesk.hub.catalog_schema import Quality, QuantNote
 
 PURPOSES: Mapping[str, str] = types.MappingProxyType(
     {
@@ -66,8 +66,8 @@ QUALITY: tuple[Quality, ...] = (
     _perplexity("UD-Q4_K_XL", 6.552, later=True),
 )
 
-NOTES: tuple[Note, ...] = (
-    Note(
+NOTES: tuple[QuantNote, ...] = (
+    QuantNote(
         quant="MXFP4_MOE",
         text="Experts in 4-bit floating point on purpose, unlike early Unsloth files with MXFP4 by mistake. "
         "More than 100 tok/s on a 24 GB GPU, but 20 to 30 tok/s less than UD-Q4_K_XL on an RTX 5090; its quality "
@@ -75,7 +75,7 @@ NOTES: tuple[Note, ...] = (
         source="Community reports (r/LocalLLaMA)",
         date="2026",
     ),
-    Note(
+    QuantNote(
         quant="UD-Q4_K_XL",
         model="Qwen3.5-35B-A3B",
         uploader="unsloth",
@@ -84,7 +84,7 @@ NOTES: tuple[Note, ...] = (
         source="huggingface.co/unsloth/Qwen3.5-35B-A3B-GGUF/discussions/10",
         date="2026-03-05",
     ),
-    Note(
+    QuantNote(
         quant="Q4_K_S",
         model="Qwen3.5-35B-A3B",
         uploader="unsloth",

@@ -1,46 +1,198 @@
-"""Counts that show how the package is built: `python -m tools.code_shape`.
+"""Counts that show how the package is built: `python -m tools.code_shape [--list] [--run]`.
 
-Standard library only. Nothing is judged, and no test enforces a limit.
+`--list` names what was counted; `--run` also starts a window and two commands and counts the modules that they import.
+The numbers to reach stand beside the counts. tests/test_code_shape.py holds those that must stay at 0.
 """
 
 import ast
+import json
+import os
+import subprocess
 import sys
+import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 PACKAGE = "qwendesk"
 ROOT = Path(__file__).resolve().parent.parent
-SMALL_LINES = 40
-_WIRING = ("wiring.py", "services.py")
+SERVICES_OF_A_BUILDER = 5
+"""A function that takes or builds so many services is composition."""
+_WIRING = ("wiring.py", "services.py", "parts.py", "feature_joins.py", "mcp_tools.py")
+_SIMPLE = {"bool", "int", "float", "str"}
+_CLOCKS = {"clock", "now"}
+_CANCEL_CHECKS = {"is_cancelled", "is_cut", "cancelled", "is_stopped", "done", "is_gone"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+Trees = Mapping[Path, ast.Module]
+
+
+class Count(NamedTuple):
+    """One line of the output."""
+
+    title: str
+    value: int
+    goal: int | None = None
+    details: tuple[str, ...] = ()
+    note: str = ""
 
 
 def main(root: Path = ROOT) -> int:
-    """Print one line per count, with details below it if `--list` is given. Returns 0."""
-    sources = {path: path.read_text(encoding="utf-8") for path in sorted((root / PACKAGE).rglob("*.py"))}
-    trees = {path: ast.parse(source, str(path)) for path, source in sources.items()}
-    lines = {path: source.count("\n") for path, source in sources.items()}
+    """Print one line per count. Returns 0."""
+    for count in counts(root) + (runs(root) if "--run" in sys.argv else []):
+        goal = "" if count.goal is None else f"  goal {count.goal:,}"
+        print(f"{count.title:<58}{count.value:>8,}{goal}{count.note}")
+        if "--list" in sys.argv:
+            print(*(f"    {line}" for line in count.details), sep="\n", end="\n" if count.details else "")
+    return 0
+
+
+def counts(root: Path) -> list[Count]:
+    """Return what is counted by reading the code."""
+    trees = trees_of(root)
+    lines = {path: path.read_text(encoding="utf-8").count("\n") for path in trees}
+    data = sum(path.read_text(encoding="utf-8").count("\n") for path in (root / "resources").rglob("*.py"))
+    largest = max(lines, key=lambda path: lines[path])
+    tests = sum(path.read_text(encoding="utf-8").count("\n") for path in (root / "tests").rglob("*.py"))
+    lengths = [node.end_lineno - node.lineno + 1 for node in _functions(trees) if node.end_lineno is not None]
+    protocols = lonely_protocols(trees)
+    doubled = doubled_classes(trees, root)
+    cycles = import_cycles(import_graph(trees, root))
+    getters = getter_parameters(trees, root)
+    wiring = composition(trees, root)
     forwards = [
         f"{_show(path, root)}:{node.lineno} {node.name}" for path in trees for node in pure_forwards(trees[path])
     ]
-    classes = {name: places for name, places in _classes(trees, root).items() if len(places) > 1}
-    wiring = {path: count for path, count in lines.items() if _is_wiring(path.relative_to(root / PACKAGE))}
-    cycles = import_cycles(import_graph(trees, root))
-    for title, count, details in (
-        ("lines", sum(lines.values()), ()),
-        ("Python files", len(lines), ()),
-        (f"files under {SMALL_LINES} lines", sum(count < SMALL_LINES for count in lines.values()), ()),
-        ("pure forwards", len(forwards), forwards),
-        ("lines of wiring", sum(wiring.values()), [f"{_show(path, root)} {wiring[path]}" for path in wiring]),
-        ("class names that mean two things", len(classes), [f"{name}: {', '.join(classes[name])}" for name in classes]),
-        ("import cycles", len(cycles), [" <-> ".join(cycle) for cycle in cycles]),
-    ):
-        print(f"{title:<34}{count:>8,}")
-        if "--list" in sys.argv:
-            print(*(f"    {line}" for line in details), sep="\n")
-    return 0
+    mean = f"  (a function's mean: {sum(lengths) / len(lengths):.1f} lines)"
+    return [
+        Count("product lines", sum(lines.values()) + data, 102_000, note=mean),
+        Count("files", len(lines), 640),
+        Count("lines of the largest file", lines[largest], 600, (_show(largest, root),)),
+        Count("Protocols with one implementation", len(protocols), 5, tuple(protocols)),
+        Count("double class names", len(doubled), 0, tuple(f"{name}: {', '.join(doubled[name])}" for name in doubled)),
+        Count("circles of imports", len(cycles), 0, tuple(" <-> ".join(cycle) for cycle in cycles)),
+        Count("getter parameters without clocks and cancel checks", len(getters), 10, tuple(getters)),
+        Count("lines of composition", sum(wiring.values()), 1_300, tuple(f"{name} {wiring[name]}" for name in wiring)),
+        Count("pure forwards", len(forwards), details=tuple(forwards)),
+        Count("test lines", tests, 78_000),
+    ]
+
+
+def runs(root: Path) -> list[Count]:
+    """Return what is counted by starting a window and by importing: the modules of ours that each needs."""
+    window = _modules_of(root, "import sys\nsys.argv = ['bench.startup', '--draw', 'ours']\n", draws=True)
+    found = {
+        "modules of chat.service": _modules_of(root, "import qwendesk.chat.service"),
+        "modules of `qwendesk ask`": _modules_of(root, "from qwendesk.__main__ import main\nmain(['ask', 'Hi'])"),
+    }
+    files = [root.joinpath(*name.split(".")) for name in window]
+    lines = sum(_source(path).read_text(encoding="utf-8").count("\n") for path in files)
+    return [
+        Count("own lines imported to draw the window", lines, 60_000, note=f"  ({len(window)} modules)"),
+        Count("modules of chat.service", len(found["modules of chat.service"]), 40),
+        Count("modules of `qwendesk ask`", len(found["modules of `qwendesk ask`"]), 250),
+    ]
+
+
+def trees_of(root: Path) -> Trees:
+    """Return the syntax tree of each file of the package."""
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted((root / PACKAGE).rglob("*.py"))}
+
+
+def doubled_classes(trees: Trees, root: Path) -> dict[str, list[str]]:
+    """Return the files of each class name that stands for more than one class, private ones included."""
+    places: dict[str, list[str]] = defaultdict(list)
+    for path, tree in trees.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(_show(path, root))
+    return {name: found for name, found in sorted(places.items()) if len(found) > 1}
+
+
+def lonely_protocols(trees: Trees) -> list[str]:
+    """Return each Protocol that exactly one class of ours can stand for, as "Protocol: class".
+
+    A class counts if it has all members by name. A Protocol that none of ours has is one of a library's objects; one
+    that has only `__call__` is the type of a function.
+    """
+    classes = [node for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    by_name: dict[str, list[ast.ClassDef]] = defaultdict(list)
+    for node in classes:
+        by_name[node.name].append(node)
+    members = {id(node): _members(node, by_name, ()) for node in classes}
+    real = [node for node in classes if not _is_protocol(node)]
+    found = []
+    for node in classes:
+        wanted = members[id(node)]
+        able = [each.name for each in real if wanted <= members[id(each)]] if _is_protocol(node) else []
+        if len(able) == 1 and wanted != {"__call__"}:
+            found.append(f"{node.name}: {able[0]}")
+    return sorted(found)
+
+
+def _is_protocol(node: ast.ClassDef) -> bool:
+    return any(_base_name(base) == "Protocol" for base in node.bases)
+
+
+def _base_name(base: ast.expr) -> str:
+    return ast.unparse(base).partition("[")[0].rpartition(".")[2]
+
+
+def _members(node: ast.ClassDef, by_name: Mapping[str, list[ast.ClassDef]], seen: tuple[str, ...]) -> set[str]:
+    """Return the names of methods and fields, those of its bases and of `self.name = ...` included."""
+    found: set[str] = set()
+    for inner in ast.walk(node):
+        match inner:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                found.add(name)
+            case ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]):
+                found.add(name)
+            case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Store()):
+                found.add(name)
+    for base in node.bases:
+        name = _base_name(base)
+        for parent in by_name.get(name, []) if name not in seen else []:
+            found |= _members(parent, by_name, (*seen, name))
+    return found
+
+
+def getter_parameters(trees: Trees, root: Path) -> list[str]:
+    """Return each parameter that is a function without arguments giving a plain value, such as `is_offline`."""
+    found = []
+    for path, tree in trees.items():
+        for node in _functions({path: tree}):
+            for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
+                given = ast.unparse(each.annotation) if each.annotation is not None else ""
+                result = given.removeprefix("Callable[[], ").removesuffix("]").removesuffix(" | None")
+                is_getter = given.startswith("Callable[[], ") and result in _SIMPLE
+                if is_getter and each.arg not in _CLOCKS | _CANCEL_CHECKS:
+                    found.append(f"{_show(path, root)}:{node.lineno} {each.arg}")
+    return found
+
+
+def composition(trees: Trees, root: Path) -> dict[str, int]:
+    """Return the lines of each file, or single function elsewhere, that puts services together."""
+    services = {
+        node.name
+        for tree in trees.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and node.name.endswith(("Service", "Services"))
+    }
+    found: dict[str, int] = {}
+    for path, tree in trees.items():
+        if path.name in _WIRING:
+            found[_show(path, root)] = path.read_text(encoding="utf-8").count("\n")
+            continue
+        for node in _functions({path: tree}):
+            names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)} & services
+            if len(names) >= SERVICES_OF_A_BUILDER and node.end_lineno is not None:
+                found[f"{_show(path, root)} {node.name}"] = node.end_lineno - node.lineno + 1
+    return found
+
+
+def _functions(trees: Trees) -> Iterator[Function]:
+    return (node for tree in trees.values() for node in ast.walk(tree) if isinstance(node, Function))
 
 
 def pure_forwards(tree: ast.AST) -> Iterator[Function]:
@@ -76,23 +228,7 @@ def _is_other_object(node: ast.expr, parameters: set[str]) -> bool:
     return isinstance(node, ast.Name) and node.id == "self" and "self" in parameters and depth > 0
 
 
-def _classes(trees: Mapping[Path, ast.Module], root: Path) -> dict[str, list[str]]:
-    places: dict[str, list[str]] = defaultdict(list)
-    for path, tree in trees.items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef):
-                places[node.name].append(_show(path, root))
-    return places
-
-
-def _is_wiring(path: Path) -> bool:
-    """Application start-up, the bridges that are left, and what builds a feature."""
-    parts = path.parts
-    starts_up = parts[0] == "app" and len(parts) == 2
-    return starts_up or path.name in _WIRING or "bridges" in parts or path.stem.endswith("_bridge")
-
-
-def import_graph(trees: Mapping[Path, ast.Module], root: Path) -> dict[str, set[str]]:
+def import_graph(trees: Trees, root: Path) -> dict[str, set[str]]:
     """Map each module to the modules of the package that it imports when it is loaded."""
     modules = {_module(path, root) for path in trees}
     graph: dict[str, set[str]] = {}
@@ -145,6 +281,35 @@ def import_cycles(graph: Mapping[str, set[str]]) -> list[list[str]]:
         if name not in order:
             visit(name)
     return sorted(found)
+
+
+def _modules_of(root: Path, code: str, *, draws: bool = False) -> list[str]:
+    """Run `code` in another process, with folders of its own, and return the modules of ours that it has imported."""
+    shown = "import atexit, json, os, sys\n" + (
+        "def show():\n"
+        f"    names = sorted(name for name in sys.modules if name.split('.')[0] == '{PACKAGE}')\n"
+        "    print('\\n' + json.dumps(names), flush=True)\n"
+    )
+    if draws:
+        code = (
+            f"{code}import bench.startup as startup\nstartup._report = lambda: (show(), os._exit(0))\nstartup.main()\n"
+        )
+    else:
+        code = f"atexit.register(show)\n{code}\n"
+    with tempfile.TemporaryDirectory() as folder:
+        from tests.user_folders import user_variables  # noqa: PLC0415 - the counts by reading need no tests
+
+        environment = {**os.environ, **user_variables(Path(folder)), "QT_QPA_PLATFORM": "offscreen"}
+        done = subprocess.run(
+            (sys.executable, "-c", shown + code),
+            cwd=root, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+    names: list[str] = json.loads(done.stdout.splitlines()[-1])
+    return names
+
+
+def _source(path: Path) -> Path:
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
 def _module(path: Path, root: Path) -> str:

@@ -16,7 +16,7 @@ import psutil
 
 from qwendesk.bench.bench_engine import BenchEngine, BenchFailure
 from qwendesk.bench.questions import TEXTS
-from qwendesk.bench.tune_rules import Speed, Trial, best_confirmed, measured, next_candidate
+from qwendesk.bench.tune_rules import Speed, TriedOptions, best_confirmed, measured, next_candidate
 from qwendesk.bench.tune_space import PINNED, TuneInput, dimensions, pinned
 from qwendesk.core.benchmarks import SpeedSamples, SpeedTest
 from qwendesk.core.devices import DeviceInfo
@@ -70,7 +70,7 @@ class TuneState(msgspec.Struct, frozen=True, kw_only=True):
     plan: Plan | None = None
     """Of these settings."""
     is_running: bool = False
-    trials: tuple[Trial, ...] = ()
+    trials: tuple[TriedOptions, ...] = ()
     """In the order in which they were made. What gained appears several times."""
     current: dict[str, Any] | None = None
     """The changes that are being measured; None while none are."""
@@ -82,12 +82,12 @@ class TuneState(msgspec.Struct, frozen=True, kw_only=True):
     is_saved: bool = False
 
     @property
-    def own(self) -> Trial | None:
+    def own(self) -> TriedOptions | None:
         """The user's own settings with all their measurements; None if they have no speed."""
         return next((trial for trial in measured(self.trials) if not trial.changes), None)
 
     @property
-    def found(self) -> Trial | None:
+    def found(self) -> TriedOptions | None:
         """What is faster than the user's own settings; None if nothing is."""
         best = best_confirmed(self.trials)
         return best if best is not None and best.changes else None
@@ -202,7 +202,7 @@ class AutoTune:
 
     async def _try(
         self, engine: BenchEngine, base: LoadOptions, changes: dict[str, Any], tests: Sequence[SpeedTest]
-    ) -> Trial:
+    ) -> TriedOptions:
         """Measure the user's settings with some changes."""
         started_s = self._clock()
         self.state.update(current=changes, left_s=self._left_s())
@@ -211,7 +211,7 @@ class AutoTune:
         if options != self._loaded or report is None:
             loaded = await self._load(engine, options, is_own=not changes)
             if isinstance(loaded, LoadFailure):
-                return Trial(changes=changes, why_not=loaded.sentence, seconds=self._clock() - started_s)
+                return TriedOptions(changes=changes, why_not=loaded.sentence, seconds=self._clock() - started_s)
             report = loaded
         async with self._watching(engine, report) as watch:
             results: list[SpeedSamples | BenchFailure] = []
@@ -223,12 +223,12 @@ class AutoTune:
         failure = next((result for result in results if isinstance(result, BenchFailure)), None)
         if failure is not None:
             self._loaded = None
-            return Trial(changes=changes, why_not=failure.sentence, seconds=seconds)
+            return TriedOptions(changes=changes, why_not=failure.sentence, seconds=seconds)
         if watch is not None and watch.has_spilled:
             why = tr("It spilled into shared memory, so it doesn't count.")
-            return Trial(changes=changes, why_not=why, spilled=True, seconds=seconds)
+            return TriedOptions(changes=changes, why_not=why, spilled=True, seconds=seconds)
         prompt, decode = (result for result in results if isinstance(result, SpeedSamples))
-        return Trial(changes=changes, speed=Speed(prompt, decode), seconds=seconds)
+        return TriedOptions(changes=changes, speed=Speed(prompt, decode), seconds=seconds)
 
     async def _load(self, engine: BenchEngine, options: LoadOptions, *, is_own: bool) -> LoadReport | LoadFailure:
         """Load `options` if they fit. The user's own settings are loaded as in chats, even if they are tight."""

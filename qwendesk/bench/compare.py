@@ -20,8 +20,8 @@ from qwendesk.bench.comparison import (
     RANDOM_SEED,
     Column,
     ColumnResult,
-    Comparison,
     ComparisonState,
+    PromptComparison,
     check_comparison,
 )
 from qwendesk.bench.text_differences import differences
@@ -74,7 +74,7 @@ class CompareService:
         self._work: asyncio.Task[None] | None = None
         self._is_stopping = self._has_own_engine = False
 
-    async def run(self, comparison: Comparison) -> None:
+    async def run(self, comparison: PromptComparison) -> None:
         """Answer the prompt with each column. The state says what came of it; a running comparison goes on."""
         if self.state.value.is_running:
             return
@@ -107,7 +107,7 @@ class CompareService:
         """Return the column with a seed, so that an answer can be had again."""
         return msgspec.structs.replace(column, seed=self._new_seed()) if column.seed == RANDOM_SEED else column
 
-    async def _run(self, comparison: Comparison) -> None:
+    async def _run(self, comparison: PromptComparison) -> None:
         try:
             check_comparison(comparison)
             question = await self._read_question(comparison.prompt, [Path(file) for file in comparison.files])

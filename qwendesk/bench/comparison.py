@@ -32,7 +32,7 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = RANDOM_SEED
 
 
-class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+class PromptComparison(msgspec.Struct, frozen=True, kw_only=True):
     """One prompt for all columns."""
 
     prompt: str
@@ -84,7 +84,7 @@ class PresetChoice(msgspec.Struct, frozen=True):
 class ComparisonState(msgspec.Struct, frozen=True, kw_only=True):
     """The last comparison, which may be running."""
 
-    comparison: Comparison | None = None
+    comparison: PromptComparison | None = None
     """With the seeds that were drawn for the columns that left it to chance."""
     results: tuple[ColumnResult, ...] = ()
     is_running: bool = False
@@ -99,7 +99,7 @@ def column_letter(index: int) -> str:
     return "ABCD"[index]
 
 
-def check_comparison(comparison: Comparison) -> None:
+def check_comparison(comparison: PromptComparison) -> None:
     """Raise BadOption if the prompt is empty, or for the first option that can't be used."""
     if not comparison.prompt.strip():
         raise BadOption(tr("No prompt"), tr("Write a prompt first. Every column gets the same one."))

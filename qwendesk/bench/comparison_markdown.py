@@ -5,8 +5,8 @@ from pathlib import PurePath
 from qwendesk.bench.comparison import (
     Column,
     ColumnResult,
-    Comparison,
     ComparisonState,
+    PromptComparison,
     column_letter,
     joined_changes,
     preset_text,
@@ -65,7 +65,7 @@ def figures(result: ColumnResult) -> tuple[str, ...]:
     )
 
 
-def _table(comparison: Comparison, results: tuple[ColumnResult, ...]) -> str:
+def _table(comparison: PromptComparison, results: tuple[ColumnResult, ...]) -> str:
     columns = [_cells(column, result) for column, result in zip(comparison.columns, results, strict=True)]
     names = (
         tr("Model"), tr("Preset"), tr("Thinking"), tr("Seed"), tr("Options"), tr("Tokens"), tr("First token"),

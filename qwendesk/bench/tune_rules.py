@@ -64,7 +64,7 @@ class Speed(msgspec.Struct, frozen=True):
         return math.hypot(prompt, ANSWER_TOKENS * self.decode.spread / self.decode.median**2)
 
 
-class Trial(msgspec.Struct, frozen=True, kw_only=True):
+class TriedOptions(msgspec.Struct, frozen=True, kw_only=True):
     """One set of options that was tried."""
 
     changes: dict[str, Any]
@@ -84,7 +84,9 @@ def gains(new: Speed | None, old: Speed | None) -> bool:
     return gained_s > max(new.turn_spread_s + old.turn_spread_s, LEAST_GAIN * old.turn_s)
 
 
-def next_candidate(dimensions: Sequence[Dimension], trials: Sequence[Trial], left_s: float) -> dict[str, Any] | None:
+def next_candidate(
+    dimensions: Sequence[Dimension], trials: Sequence[TriedOptions], left_s: float
+) -> dict[str, Any] | None:
     """Return the changes to measure next; None if nothing is left to try, or not enough of the time.
 
     The first ones are none at all: the user's own settings. What gains is measured once more.
@@ -100,23 +102,23 @@ def next_candidate(dimensions: Sequence[Dimension], trials: Sequence[Trial], lef
     return _next_confirmation(trials) if left_s >= longest_s else None
 
 
-def best_trial(trials: Sequence[Trial]) -> Trial | None:
+def best_trial(trials: Sequence[TriedOptions]) -> TriedOptions | None:
     """Return the fastest trial, where a later one counts as faster only if it `gains`; None without any speed."""
-    best: Trial | None = None
+    best: TriedOptions | None = None
     for trial in measured(trials):
         if best is None or gains(trial.speed, best.speed):
             best = trial
     return best
 
 
-def best_confirmed(trials: Sequence[Trial]) -> Trial | None:
+def best_confirmed(trials: Sequence[TriedOptions]) -> TriedOptions | None:
     """Return the fastest of the user's own settings and of what was measured at least twice."""
     return best_trial([trial for trial in trials if not trial.changes or _count(trial.changes, trials) > 1])
 
 
-def measured(trials: Sequence[Trial]) -> tuple[Trial, ...]:
+def measured(trials: Sequence[TriedOptions]) -> tuple[TriedOptions, ...]:
     """Return one trial for each set of options that has a speed, with the samples of all its measurements."""
-    found: list[Trial] = []
+    found: list[TriedOptions] = []
     for trial in trials:
         if trial.speed is None:
             continue
@@ -142,7 +144,7 @@ def _joined_samples(first: SpeedSamples, second: SpeedSamples) -> SpeedSamples:
     )
 
 
-def _next_new(dimensions: Sequence[Dimension], trials: Sequence[Trial]) -> dict[str, Any] | None:
+def _next_new(dimensions: Sequence[Dimension], trials: Sequence[TriedOptions]) -> dict[str, Any] | None:
     """Go through the search with the results of all trials, and return what it asks for after them."""
     search = _descend(dimensions)
     wanted = next(search)
@@ -161,16 +163,16 @@ class _Wanted(msgspec.Struct, frozen=True):
     is_second: bool = False
 
 
-_Search = Generator[_Wanted, Trial, Trial]
+_Search = Generator[_Wanted, TriedOptions, TriedOptions]
 
 
-def _known(wanted: _Wanted, trials: Sequence[Trial]) -> Trial | None:
+def _known(wanted: _Wanted, trials: Sequence[TriedOptions]) -> TriedOptions | None:
     """Return the wanted measurement; None if it wasn't made."""
     found = [trial for trial in trials if trial.changes == wanted.changes]
     return found[wanted.is_second] if len(found) > wanted.is_second else None
 
 
-def _next_confirmation(trials: Sequence[Trial]) -> dict[str, Any] | None:
+def _next_confirmation(trials: Sequence[TriedOptions]) -> dict[str, Any] | None:
     """Return the best changes if they were measured once, then the user's settings; None if both are confirmed."""
     best = best_trial(trials)
     if best is None or not best.changes:
@@ -181,11 +183,11 @@ def _next_confirmation(trials: Sequence[Trial]) -> dict[str, Any] | None:
     return None
 
 
-def _count(changes: Changes, trials: Sequence[Trial]) -> int:
+def _count(changes: Changes, trials: Sequence[TriedOptions]) -> int:
     return sum(trial.changes == changes for trial in trials)
 
 
-def _descend(dimensions: Sequence[Dimension]) -> Generator[_Wanted, Trial, None]:
+def _descend(dimensions: Sequence[Dimension]) -> Generator[_Wanted, TriedOptions, None]:
     """Yield what to measure, and receive the results."""
     best = yield _Wanted({})
     if best.speed is None:
@@ -198,7 +200,7 @@ def _descend(dimensions: Sequence[Dimension]) -> Generator[_Wanted, Trial, None]
             return
 
 
-def _try(changes: dict[str, Any], best: Trial) -> _Search:
+def _try(changes: dict[str, Any], best: TriedOptions) -> _Search:
     """Measure changes, and once more if they gain: of many measurements, some are fast by luck."""
     trial = yield _Wanted(changes)
     if not gains(trial.speed, best.speed):
@@ -207,7 +209,7 @@ def _try(changes: dict[str, Any], best: Trial) -> _Search:
     return measured((trial, again))[0] if gains(again.speed, best.speed) else again
 
 
-def _among(dimension: Dimension, best: Trial) -> _Search:
+def _among(dimension: Dimension, best: TriedOptions) -> _Search:
     """Try every other step."""
     base = best
     for position in range(len(dimension.steps)):
@@ -217,7 +219,7 @@ def _among(dimension: Dimension, best: Trial) -> _Search:
     return best
 
 
-def _along(dimension: Dimension, best: Trial) -> _Search:
+def _along(dimension: Dimension, best: TriedOptions) -> _Search:
     """Go up as long as it gains, or else down. One step without a difference is passed over."""
     start = dimension.position(best.changes)
     for direction in (1, -1):

@@ -3,7 +3,7 @@
 import msgspec
 
 from qwendesk.bench.auto_tune import TuneState
-from qwendesk.bench.tune_rules import Speed, Trial, gains, measured
+from qwendesk.bench.tune_rules import Speed, TriedOptions, gains, measured
 from qwendesk.bench.tune_space import change_texts
 from qwendesk.core.number_format import show_decimal
 from qwendesk.core.translation import tr, tr_n
@@ -71,7 +71,7 @@ def _name(changes: dict[str, object]) -> str:
     return ", ".join(change_texts(changes)) or tr("Your settings")
 
 
-def _line(trial: Trial, own: Trial | None, *, is_repeated: bool, is_found: bool) -> TuneLine:
+def _line(trial: TriedOptions, own: TriedOptions | None, *, is_repeated: bool, is_found: bool) -> TuneLine:
     name, speed = _name(trial.changes), trial.speed
     if speed is None or own is None or own.speed is None:
         return TuneLine(name=name, remark=trial.why_not)

@@ -45,7 +45,7 @@ class _PresetFile(msgspec.Struct, frozen=True):
     presets: tuple[SamplingPreset, ...] = ()
 
 
-class _Header(msgspec.Struct, frozen=True):
+class _PresetHeader(msgspec.Struct, frozen=True):
     format: str = ""
     version: int = 0
 
@@ -233,7 +233,7 @@ def read_export(file: Path) -> tuple[SamplingPreset, ...]:
 
 def _decode(content: bytes) -> _PresetFile:
     """Decode a file of presets. Raises NewerFormat and msgspec.DecodeError."""
-    header = decode_json(content, _Header)
+    header = decode_json(content, _PresetHeader)
     if header.format != _FORMAT:
         raise msgspec.DecodeError(f"the format is {header.format!r}")
     if header.version > _VERSION:

@@ -16,7 +16,7 @@ from qwendesk.engines.pack_installer import PackInstaller
 from qwendesk.engines.pack_texts import pack_facts
 from qwendesk.engines.packs import read_packs
 from qwendesk.engines.self_test import engine_use
-from qwendesk.engines.trial import Trial
+from qwendesk.engines.trial import EngineTrial
 from qwendesk.services import preferred_engine
 from qwendesk.settings.service import SettingsService
 
@@ -113,7 +113,7 @@ async def _remove(options: argparse.Namespace, terminal: Terminal) -> int:
     return 0
 
 
-async def _note_deletion(deleted: Trial, terminal: Terminal) -> None:
+async def _note_deletion(deleted: EngineTrial, terminal: Terminal) -> None:
     """Change the settings after a deletion.
 
     If the user chose the engine there, set that back to automatic, and say so. An engine for CUDA is not downloaded
@@ -134,7 +134,7 @@ async def _note_deletion(deleted: Trial, terminal: Terminal) -> None:
         terminal.note(tr("It was the engine chosen in the settings. The best one that runs is used now."))
 
 
-def _details(trial: Trial) -> list[str]:
+def _details(trial: EngineTrial) -> list[str]:
     """Return what is known of an engine, such as "vulkan", "release 0.3.36", "64 MB" and its folder."""
     if trial.engine is None:
         return [trial.backend, *([trial.folder] if trial.folder else [])]
@@ -143,7 +143,7 @@ def _details(trial: Trial) -> list[str]:
     return [trial.backend, tr("release {0}", manifest.package_version), size, trial.folder]
 
 
-def _as_json(trial: Trial, engines: EngineChoice) -> dict[str, object]:
+def _as_json(trial: EngineTrial, engines: EngineChoice) -> dict[str, object]:
     return {
         "name": trial.name,
         "backend": trial.backend,

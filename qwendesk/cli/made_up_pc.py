@@ -12,7 +12,7 @@ from qwendesk.core.errors import BadOption
 from qwendesk.core.plan import MachineMemory
 from qwendesk.core.translation import tr
 from qwendesk.core.units import GIB, show_bytes
-from qwendesk.hardware.gpu_cards import Card, find_card
+from qwendesk.hardware.gpu_cards import KnownCard, find_card
 
 SYSTEM_RAM_BYTES = 3 * GIB
 """Part of --ram that the system and a browser use."""
@@ -142,7 +142,7 @@ def _unified_gpu(text: str, backend: str | None) -> tuple[DeviceInfo, float]:
     return DeviceInfo(f"{ggml_name}0", name or unnamed, kind, ggml_name, limit, limit), total / GIB
 
 
-def _usual_backend(card: Card | None) -> str:
+def _usual_backend(card: KnownCard | None) -> str:
     """Return the kind of engine that suits a chip with unified memory."""
     if card is None or not card.shares_ram:
         return "cuda"

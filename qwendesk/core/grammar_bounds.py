@@ -63,7 +63,7 @@ def check_grammar_bounds(text: str, *, allows_tokens: bool = False) -> int:
         raise _bad_grammar(mark("The grammar contains a NUL character."))
     if len(text.encode("utf-8", "replace")) > MOST_BYTES:
         raise _bad_grammar(mark("The grammar has more than {0} bytes."), show_count(MOST_BYTES))
-    return _check_ways(_Reader(allows_tokens=allows_tokens).rules(text))
+    return _check_ways(_BoundsReader(allows_tokens=allows_tokens).rules(text))
 
 
 class _Item:
@@ -83,7 +83,7 @@ _Rules = dict[str, list[list[_Item]]]
 """The alternatives of each rule, and of each bracket under the name "(" with its number."""
 
 
-class _Reader:
+class _BoundsReader:
     def __init__(self, *, allows_tokens: bool) -> None:
         self._allows_tokens = allows_tokens
         self._n_elements = 0

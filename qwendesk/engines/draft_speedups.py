@@ -39,7 +39,7 @@ class MeasuredOn(msgspec.Struct, frozen=True):
         return cls(engine, tuple(gpus), tuple(drivers) if gpus else ())
 
 
-class _Measured(msgspec.Struct, frozen=True):
+class _MeasuredSpeedup(msgspec.Struct, frozen=True):
     speedup: float
     at_s: float
     """When it was measured, in seconds since 1970."""
@@ -47,7 +47,7 @@ class _Measured(msgspec.Struct, frozen=True):
 
 
 class _SpeedupsFile(msgspec.Struct, frozen=True):
-    speedups: dict[str, _Measured] = {}
+    speedups: dict[str, _MeasuredSpeedup] = {}
 
 
 class DraftSpeedups:
@@ -81,7 +81,7 @@ class DraftSpeedups:
         here = self._measured_on()
         own = _key(options, here)
         kept = {key: value for key, value in self._file.read().speedups.items() if key != own}
-        kept[own] = _Measured(round(speedup, 3), self._now(), here.drivers)
+        kept[own] = _MeasuredSpeedup(round(speedup, 3), self._now(), here.drivers)
         self._file.try_write(_SpeedupsFile(dict(list(kept.items())[-_MOST_KEPT:])))
 
 

@@ -21,7 +21,7 @@ from qwendesk.engine.contract import BenchClient
 from qwendesk.engine.engine_folders import find_engines, library_environment, wrong_files
 from qwendesk.engines.crash_counts import CrashCounts
 from qwendesk.engines.pack_file import recover
-from qwendesk.engines.trial import Trial, prove_engine, reason_not_startable, try_engine
+from qwendesk.engines.trial import EngineTrial, prove_engine, reason_not_startable, try_engine
 from qwendesk.hardware.cpu_features import cpu_features
 
 INSTALLED = "installed"
@@ -37,7 +37,7 @@ _LIBRARY_OF: tuple[tuple[str, Backend], ...] = (
 class EngineChoice(msgspec.Struct, frozen=True):
     """What is known of the engines on this PC, best first."""
 
-    trials: tuple[Trial, ...] = ()
+    trials: tuple[EngineTrial, ...] = ()
     chosen: str = ""
     """Name of the engine in use; "" before the first choice, and when none runs here."""
     note: str = ""
@@ -46,10 +46,10 @@ class EngineChoice(msgspec.Struct, frozen=True):
     """Name of the engine that is being tried now; "" if none is."""
 
     @property
-    def current(self) -> Trial | None:
+    def current(self) -> EngineTrial | None:
         return self.find(self.chosen)
 
-    def find(self, name: str) -> Trial | None:
+    def find(self, name: str) -> EngineTrial | None:
         return next((trial for trial in self.trials if trial.name == name), None)
 
 
@@ -103,7 +103,7 @@ class EngineChoiceService:
         *,
         has_installed: bool,
         installed_backend: Backend = "cpu",
-        try_one: Callable[..., Awaitable[Trial]] = try_engine,
+        try_one: Callable[..., Awaitable[EngineTrial]] = try_engine,
         prove_one: Callable[[EngineFolder], Awaitable[str]] = prove_engine,
         features: Callable[[], Collection[str] | None] = cpu_features,
         crash_file: Path | None = None,
@@ -177,7 +177,7 @@ class EngineChoiceService:
                 # A trial would change nothing: there is no other engine.
                 return self._publish(EngineChoice((candidates[0],), INSTALLED, _note(wanted, INSTALLED, candidates)))
             order = sorted(candidates, key=lambda trial: (trial.name != wanted, *_rank(trial)))
-            done: list[Trial] = []
+            done: list[EngineTrial] = []
             chosen = ""
             try:
                 for candidate in order:
@@ -202,7 +202,7 @@ class EngineChoiceService:
         """Return a sentence that says why an engine with this manifest must not be started; "" if it may be."""
         return reason_not_startable(manifest, self._package_version, self._features())
 
-    async def try_unpacked(self, engine: EngineFolder) -> Trial:
+    async def try_unpacked(self, engine: EngineFolder) -> EngineTrial:
         """Try an engine that is not in one of the folders for engines, and have it answer a question.
 
         Its crashes are not counted.
@@ -215,7 +215,7 @@ class EngineChoiceService:
         """Forget the crashes of an engine that was replaced by a new one."""
         self._crashes.forget(name)
 
-    async def try_again(self, name: str) -> Trial | None:
+    async def try_again(self, name: str) -> EngineTrial | None:
         """Check all files of this engine and try it, even if it crashed before. Return None if it no longer exists.
 
         The chosen engine doesn't change.
@@ -238,7 +238,7 @@ class EngineChoiceService:
             self._publish(msgspec.structs.replace(self.engines, trials=trials))
             return tried
 
-    async def prove(self, name: str) -> Trial | None:
+    async def prove(self, name: str) -> EngineTrial | None:
         """Try an engine, and have it answer a question. If it can't, set it aside. The chosen engine doesn't change.
 
         Return None if it no longer exists.
@@ -303,42 +303,42 @@ class EngineChoiceService:
         if self.engines.trying != name:
             self._publish(msgspec.structs.replace(self.engines, trying=name))
 
-    def _earlier_trial(self, candidate: Trial) -> Trial:
+    def _earlier_trial(self, candidate: EngineTrial) -> EngineTrial:
         """Return the result of an earlier trial in this session if the engine is unchanged, else `candidate`."""
         before = self.engines.find(candidate.name)
         is_same = before is not None and before.engine == candidate.engine and not candidate.reason
         return before if before is not None and is_same else candidate
 
-    def _candidates(self) -> list[Trial]:
+    def _candidates(self) -> list[EngineTrial]:
         """Return the engines that may be considered. Those that must not be started have a reason."""
         found = self._find_engines()
         if not self._is_safe:
             return found
         return [trial for trial in found if trial.backend == "cpu"] or found
 
-    def _find_engines(self) -> list[Trial]:
+    def _find_engines(self) -> list[EngineTrial]:
         recover(self.user_folder)
         features = self._features()
         found = []
         if self._installed_backend is not None:
-            found.append(Trial(name=INSTALLED, backend=self._installed_backend))
+            found.append(EngineTrial(name=INSTALLED, backend=self._installed_backend))
         for each in find_engines(self._places):
             is_own = Path(each.path).parent == self.user_folder
             if isinstance(each, BrokenEngine):
                 found.append(
-                    Trial(name=each.name, backend="cpu", folder=each.path, is_own=is_own, reason=each.sentence)
+                    EngineTrial(name=each.name, backend="cpu", folder=each.path, is_own=is_own, reason=each.sentence)
                 )
             else:
                 reason = reason_not_startable(each.manifest, self._package_version, features)
                 found.append(
-                    Trial(
+                    EngineTrial(
                         name=each.name, backend=each.manifest.backend, engine=each, folder=each.path, is_own=is_own,
                         reason=reason,
                     )
                 )  # fmt: skip
         return found
 
-    async def _try_candidate(self, candidate: Trial) -> Trial:
+    async def _try_candidate(self, candidate: EngineTrial) -> EngineTrial:
         if candidate.reason:
             return candidate
         name, count = candidate.name, self._crashes.count(candidate.name)
@@ -364,7 +364,7 @@ class EngineChoiceService:
         return msgspec.structs.replace(trial, reason=damaged.reason or trial.reason)
 
 
-def _check_files(candidate: Trial) -> Trial:
+def _check_files(candidate: EngineTrial) -> EngineTrial:
     """Return `candidate`, with a reason if its files differ from its manifest. Reads all files."""
     if candidate.engine is None or candidate.reason:
         return candidate
@@ -377,13 +377,13 @@ def _check_files(candidate: Trial) -> Trial:
     )
 
 
-def _rank(trial: Trial) -> tuple[int, int, str]:
+def _rank(trial: EngineTrial) -> tuple[int, int, str]:
     """Return the sort key for best first: by backend, then the installed engine, then by most CPU features used."""
     needs = len(trial.engine.manifest.cpu_needs) if trial.engine is not None else 1_000
     return BEST_FIRST.index(trial.backend), -needs, trial.name
 
 
-def _note(wanted: str, chosen: str, trials: Sequence[Trial]) -> str:
+def _note(wanted: str, chosen: str, trials: Sequence[EngineTrial]) -> str:
     if not wanted or wanted == chosen:
         return ""
     asked = next((trial for trial in trials if trial.name == wanted), None)

@@ -13,7 +13,7 @@ from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.pack_file import PackFile
 from qwendesk.engines.pack_installer import PackInstaller
 from qwendesk.engines.packs import PacksService
-from qwendesk.engines.trial import Trial
+from qwendesk.engines.trial import EngineTrial
 from qwendesk.settings.service import SettingsService
 
 
@@ -84,7 +84,7 @@ class EngineSwitch:
             async with self._change_lock:
                 await self._choose(at_once=False)
 
-    async def fetch_pack(self, name: str) -> Trial | None:
+    async def fetch_pack(self, name: str) -> EngineTrial | None:
         """Download a pack and have its engine answer a question, but don't use it. Return None if it can't be had."""
         state = await self._packs.install(name)
         return await self._engines.prove(name) if state.is_installed else None

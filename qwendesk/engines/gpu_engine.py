@@ -11,7 +11,7 @@ from qwendesk.engines.engine_choice import EngineChoiceService
 from qwendesk.engines.engine_switch import EngineSwitch
 from qwendesk.engines.pack_fit import best_cuda
 from qwendesk.engines.packs import PacksService, PackState
-from qwendesk.engines.trial import Trial
+from qwendesk.engines.trial import EngineTrial
 from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.settings.service import SettingsService
 
@@ -23,9 +23,9 @@ class GpuEngineState(msgspec.Struct, frozen=True):
 
     offered: EnginePack | None = None
     """May be downloaded if the user wants it."""
-    ready: Trial | None = None
+    ready: EngineTrial | None = None
     """Was downloaded, answers, and is used from the next start."""
-    failed: Trial | None = None
+    failed: EngineTrial | None = None
     """Doesn't run here, although card and driver allow it."""
     wrong: PackState | None = None
     """Was downloaded, but isn't the engine. It isn't downloaded again automatically."""

@@ -24,7 +24,7 @@ from qwendesk.engines.pack_file import (
     unpack,
 )
 from qwendesk.engines.packs import SCANNER_TIMEOUT_S, this_platform
-from qwendesk.engines.trial import Trial
+from qwendesk.engines.trial import EngineTrial
 
 T = TypeVar("T")
 
@@ -91,7 +91,7 @@ class PackInstaller:
             )
 
 
-def _check_trial(pack: PackFile, trial: Trial) -> None:
+def _check_trial(pack: PackFile, trial: EngineTrial) -> None:
     """Raise BadPack if the engine did not run."""
     name = pack.manifest.name
     if trial.crashed:

@@ -38,7 +38,7 @@ from qwendesk.engines.load_decision import (
     refusal,
     with_drive,
 )
-from qwendesk.engines.pending_state import Limits, PendingLoad
+from qwendesk.engines.pending_state import OptionLimits, PendingLoad
 from qwendesk.hardware.drives import drive_of
 from qwendesk.hardware.gpu_links import gpu_links
 from qwendesk.hardware.planner import fixed_plan
@@ -323,7 +323,7 @@ class PendingLoadService:
             return {"refusal": files.sentence, "plan": None}
         facts, mmproj = files
         longest = longest_context(facts.architecture, facts.context_length)
-        limits = Limits(
+        limits = OptionLimits(
             facts.context_length, longest, facts.block_count, facts.expert_count > 0, bool(requested.mmproj),
             facts.head_count, facts.head_count_kv,
         )  # fmt: skip

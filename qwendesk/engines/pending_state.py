@@ -10,7 +10,7 @@ from qwendesk.core.plan import Plan
 from qwendesk.hardware.expert_layers import count_cpu_expert_layers
 
 
-class Limits(msgspec.Struct, frozen=True):
+class OptionLimits(msgspec.Struct, frozen=True):
     """Limits of the options, from the model's header."""
 
     n_ctx: int
@@ -32,7 +32,7 @@ class PendingLoad(msgspec.Struct, frozen=True, kw_only=True):
     requested: LoadOptions | None = None
     changed: frozenset[str] = frozenset()
     """Keys of the options whose values differ from the defaults."""
-    limits: Limits | None = None
+    limits: OptionLimits | None = None
     plan: Plan | None = None
     """The plan for `requested`, or the previous one until a new one is made; None if the files can't be read."""
     conflicts: tuple[Conflict, ...] = ()

@@ -26,7 +26,7 @@ from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.state import WorkerExited
 from qwendesk.engines.engine_choice import EngineChoice
 from qwendesk.engines.engine_service import EngineService
-from qwendesk.engines.trial import Trial
+from qwendesk.engines.trial import EngineTrial
 from qwendesk.hardware.drives import drive_of
 from qwendesk.hub.model_folders import read_folders
 
@@ -164,7 +164,7 @@ async def _self_test(client: EngineClient, ask: AskQuestion) -> list[Check]:
         return checks
 
 
-def engine_use(trial: Trial, chosen: str) -> str:
+def engine_use(trial: EngineTrial, chosen: str) -> str:
     """Return whether an engine is in use, runs here, or why it can't be used."""
     if trial.name == chosen:
         return "in use"

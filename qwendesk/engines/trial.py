@@ -72,7 +72,7 @@ _UNNAMED = "one of its dependencies"
 """Part of Python's message on Windows if a library can't load because another one, which isn't named, is missing."""
 
 
-class Trial(msgspec.Struct, frozen=True, kw_only=True):
+class EngineTrial(msgspec.Struct, frozen=True, kw_only=True):
     """An engine and whether it can be used."""
 
     name: str
@@ -172,7 +172,7 @@ async def try_engine(
     engine: EngineFolder | None,
     client_of: Callable[[EngineFolder | None], EngineClient] = trial_client,
     missing: Callable[[Backend], str] = missing_on_windows,
-) -> Trial:
+) -> EngineTrial:
     """Start the engine in a separate process, ask for its devices, and stop it.
 
     `missing` returns what this PC lacks for this backend when the engine's output doesn't name it.
@@ -182,17 +182,21 @@ async def try_engine(
         async with asyncio.timeout(2 * LONGEST_TRIAL_S):
             devices = await client.probe()
     except TimeoutError:
-        return Trial(name=name, backend=backend, engine=engine, reason=tr("It didn't start in time."), crashed=True)
+        return EngineTrial(
+            name=name, backend=backend, engine=engine, reason=tr("It didn't start in time."), crashed=True
+        )
     finally:
         await client.close()
     if isinstance(devices, EngineExit):
         lack = _first(_MISSING_ON_THIS_PC, devices) or (missing(backend) if _lacks_unnamed(devices) else "")
         reason = lack or exit_reason(devices)
         crashed = not lack and devices.was_started
-        return Trial(name=name, backend=backend, engine=engine, reason=reason, crashed=crashed)
+        return EngineTrial(name=name, backend=backend, engine=engine, reason=reason, crashed=crashed)
     gpus = any(device.kind in {"gpu", "igpu"} for device in devices.devices)
     reason = "" if gpus or backend == "cpu" else missing_driver(backend) or _no_card_reason(engine)
-    return Trial(name=name, backend=backend, engine=engine, usable=not reason, reason=reason, devices=devices.devices)
+    return EngineTrial(
+        name=name, backend=backend, engine=engine, usable=not reason, reason=reason, devices=devices.devices
+    )
 
 
 async def prove_engine(

@@ -12,7 +12,7 @@ import msgspec
 
 from qwendesk.core.app_options import AppOptions, ProgramRule
 from qwendesk.core.units import GIB, MIB
-from qwendesk.hardware.programs import Program, is_same_program
+from qwendesk.hardware.programs import RunningProgram, is_same_program
 
 GROWN_BYTES = GIB
 """A program that took this much since the load needs the card, if video memory is short."""
@@ -53,10 +53,10 @@ class VramPressure(msgspec.Struct, frozen=True, kw_only=True):
 class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """What one look found."""
 
-    running: tuple[Program, ...] = ()
+    running: tuple[RunningProgram, ...] = ()
     """All programs; () if no rule needs them."""
     pressure: VramPressure = VramPressure()
-    full_screen: Program | None = None
+    full_screen: RunningProgram | None = None
     is_in_front: bool = False
     """Whether QwenDesk is the program that the user works with."""
 
@@ -169,7 +169,7 @@ def _pressing_program(track: GameTrack, seen: Observation, options: AppOptions) 
     return None
 
 
-def _with_full_screen(program: ProgramMemory, full_screen: Program | None) -> tuple[ProgramMemory, bool]:
+def _with_full_screen(program: ProgramMemory, full_screen: RunningProgram | None) -> tuple[ProgramMemory, bool]:
     """Return a program and whether it is the one in full screen, which also names memory that nobody has a name for."""
     if full_screen is None:
         return program, False
@@ -195,7 +195,7 @@ def _still_accepted(accepted: tuple[str, ...], seen: Observation) -> tuple[str, 
     return tuple(name for name in accepted if (_runs(name, seen.running) if name else seen.pressure.is_short))
 
 
-def _runs(name: str, running: Iterable[Program]) -> bool:
+def _runs(name: str, running: Iterable[RunningProgram]) -> bool:
     return any(is_same_program(each.name, name) for each in running)
 
 

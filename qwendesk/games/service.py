@@ -28,7 +28,7 @@ from qwendesk.games.rules import (
     next_track,
     rule_of,
 )
-from qwendesk.hardware.programs import Program, is_same_program
+from qwendesk.hardware.programs import RunningProgram, is_same_program
 from qwendesk.settings.service import SettingsService
 
 _logger = logging.getLogger(__name__)
@@ -40,10 +40,10 @@ EVERY_S = 2.0
 class GameSources(msgspec.Struct, frozen=True):
     """Where observations come from. All but the pressure block, and are called on another thread."""
 
-    running: Callable[[], tuple[Program, ...]]
-    started: Callable[[], tuple[Program, ...]]
+    running: Callable[[], tuple[RunningProgram, ...]]
+    started: Callable[[], tuple[RunningProgram, ...]]
     """Programs that the user has started, the latest first."""
-    full_screen: Callable[[], Program | None]
+    full_screen: Callable[[], RunningProgram | None]
     pressure: Callable[[], VramPressure]
 
 

@@ -15,7 +15,7 @@ from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import MachineMemory
 from qwendesk.hardware.expert_layers import with_cpu_expert_layers
-from qwendesk.hardware.layer_runs import LayerRuns, Run
+from qwendesk.hardware.layer_runs import LayerRun, LayerRuns
 from qwendesk.hardware.layer_split import planned_gpus
 
 
@@ -79,14 +79,14 @@ class _Split(msgspec.Struct, frozen=True):
     """Those of them that n_cpu_moe, which counts from layer 0, doesn't reach."""
     fill: float
     """The largest share of its budget that a GPU uses."""
-    run: Run | None = None
+    run: LayerRun | None = None
     before: "_Split | None" = None
 
     @property
     def rank(self) -> tuple[int, int, int, float]:
         return self.cost, self.n_moved, self.n_not_counted, self.fill
 
-    def runs(self) -> tuple[Run, ...]:
+    def runs(self) -> tuple[LayerRun, ...]:
         return () if self.run is None or self.before is None else (*self.before.runs(), self.run)
 
 

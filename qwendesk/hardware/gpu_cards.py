@@ -100,7 +100,7 @@ _BEFORE_AMPERE = frozenset(
 )  # fmt: skip
 
 
-class Card(msgspec.Struct, frozen=True):
+class KnownCard(msgspec.Struct, frozen=True):
     """What is known of a graphics card by its name."""
 
     name: str
@@ -123,22 +123,22 @@ class Card(msgspec.Struct, frozen=True):
         """Return whether it is a part of a chip whose CPU uses the same, fast memory."""
         return self.is_apple or self.chip in ("Strix Halo", "GB10")
 
-    def is_like(self, other: "Card") -> bool:
+    def is_like(self, other: "KnownCard") -> bool:
         """Return whether both generate text at about the same speed: the same chip with memory of the same speed."""
         slow, fast = sorted((self.gb_s[1], other.gb_s[1]))
         return self.chip == other.chip and fast <= 1.1 * slow
 
 
-_CARDS: Mapping[str, Card] = MappingProxyType(
+_CARDS: Mapping[str, KnownCard] = MappingProxyType(
     {
-        name: Card(name, chip, gb_s if isinstance(gb_s, tuple) else (gb_s, gb_s))
+        name: KnownCard(name, chip, gb_s if isinstance(gb_s, tuple) else (gb_s, gb_s))
         for chip, names in _CHIPS.items()
         for name, gb_s in names.items()
     }
 )
 
 
-def find_card(name: str) -> Card | None:
+def find_card(name: str) -> KnownCard | None:
     """Return the card with the name that a driver reports; None if it isn't in the table."""
     lower = f" {_plain(name)} "
     known = [card for part, card in _CARDS.items() if f" {part} " in lower]

@@ -30,7 +30,7 @@ _PARTS_OF_A_SECOND = 10**18
 """Costs are whole numbers of these parts, so that splits between equal cards cost exactly the same."""
 
 
-class Run(msgspec.Struct, frozen=True):
+class LayerRun(msgspec.Struct, frozen=True):
     """Layers from `begin` to before `end` on one GPU. The output counts as a layer after the last one."""
 
     begin: int
@@ -110,7 +110,7 @@ class LayerRuns:
             begin = longest if self._fixed_ends is None else self._fixed_ends[gpu]
         return begin == self.end
 
-    def of_gpu(self, gpu: int, begin: int, *, may_add_one: bool) -> Iterator[Run]:
+    def of_gpu(self, gpu: int, begin: int, *, may_add_one: bool) -> Iterator[LayerRun]:
         """Yield the runs from layer `begin` that fit on a GPU, with the fewest moved layers.
 
         With `may_add_one`, runs that need no moved layer also come with one.
@@ -143,14 +143,14 @@ class LayerRuns:
 
         return begin + bisect_right(range(begin, self.end + 1), self._budgets[gpu], key=least) - 1
 
-    def _run(self, gpu: int, begin: int, end: int, n_moved: int, needed: int) -> Run:
+    def _run(self, gpu: int, begin: int, end: int, n_moved: int, needed: int) -> LayerRun:
         moved = begin + self._moved(begin, end, n_moved)
         on_gpu = self._read[end] - self._read[begin] + self._read_experts[end] - self._read_experts[moved]
         in_ram = self._read_experts[moved] - self._read_experts[begin]
         n_layers = max(min(end, self._n_run) - begin, 0)
         cost = on_gpu * self._byte_costs[gpu] + in_ram * self._ram_byte_cost
         cost += n_layers * self._layer_costs[gpu] + (moved - begin) * self._hop_costs[gpu]
-        return Run(begin, end, n_moved, cost, needed / max(self._budgets[gpu], 1))
+        return LayerRun(begin, end, n_moved, cost, needed / max(self._budgets[gpu], 1))
 
     def _moved(self, begin: int, end: int, n_moved: int) -> int:
         return n_moved if self._may_move else max(min(end, self._kept_moved) - begin, 0)

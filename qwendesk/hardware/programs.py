@@ -10,7 +10,7 @@ _CUT_NAME = 15
 """Linux cuts the name of a process after this many bytes, if its command line doesn't tell the rest."""
 
 
-class Program(msgspec.Struct, frozen=True):
+class RunningProgram(msgspec.Struct, frozen=True):
     """A running program."""
 
     pid: int
@@ -18,16 +18,16 @@ class Program(msgspec.Struct, frozen=True):
     """File name; "" if it isn't known."""
 
 
-def running_programs() -> tuple[Program, ...]:
+def running_programs() -> tuple[RunningProgram, ...]:
     """Return all running programs. Blocks for about 50 µs a process; takes no look at command lines or windows."""
     return tuple(
-        Program(process.pid, process.info["name"])
+        RunningProgram(process.pid, process.info["name"])
         for process in psutil.process_iter(["name"])
         if process.info.get("name")
     )
 
 
-def started_programs(most: int = 25) -> tuple[Program, ...]:
+def started_programs(most: int = 25) -> tuple[RunningProgram, ...]:
     """Return programs that this user has started, the latest first, each name once. Blocks for some milliseconds.
 
     Without QwenDesk's own processes, and without what belongs to the system.
@@ -40,10 +40,10 @@ def started_programs(most: int = 25) -> tuple[Program, ...]:
         if process.info["username"] == user and process.info["name"] and process.pid not in ours
     ]
     found.sort(key=lambda process: process.info["create_time"] or 0.0, reverse=True)
-    programs: dict[str, Program] = {}
+    programs: dict[str, RunningProgram] = {}
     for process in found:
         if _is_of_user(process.info["exe"]):
-            programs.setdefault(process.info["name"], Program(process.pid, process.info["name"]))
+            programs.setdefault(process.info["name"], RunningProgram(process.pid, process.info["name"]))
     return tuple(programs.values())[:most]
 
 

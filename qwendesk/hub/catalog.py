@@ -22,7 +22,7 @@ from qwendesk.hub.catalog_schema import (
     Contents,
     CutOff,
     Licence,
-    Note,
+    QuantNote,
     Repository,
     Superseded,
     WithdrawnFile,
@@ -150,7 +150,7 @@ class Catalog:
     def cut_off(self, repo: str) -> CutOff | None:
         return next((each for each in self.contents.cut_offs if each.repo == repo), None)
 
-    def notes(self, model: str, uploader: str, quant: str) -> tuple[Note, ...]:
+    def notes(self, model: str, uploader: str, quant: str) -> tuple[QuantNote, ...]:
         """Return the notes on a quant of a model. Notes without an uploader or model apply to all."""
         return tuple(
             note

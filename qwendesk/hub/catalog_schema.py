@@ -208,7 +208,7 @@ class SpeedReport(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknow
         return self.tok_s, self.most_tok_s or self.tok_s
 
 
-class Note(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class QuantNote(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """A remark about a quant, with its source."""
 
     quant: str
@@ -245,7 +245,7 @@ class Contents(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     quality: tuple[Quality, ...] = ()
     benchmarks: tuple[Benchmark, ...] = ()
     speeds: tuple[SpeedReport, ...] = ()
-    notes: tuple[Note, ...] = ()
+    notes: tuple[QuantNote, ...] = ()
     cut_offs: tuple[CutOff, ...] = ()
     superseded: tuple[Superseded, ...] = ()
     deletions: tuple[WithdrawnFile, ...] = ()

@@ -14,7 +14,7 @@ from qwendesk.hub.draft_head_pairing import pair_draft_head
 from qwendesk.hub.gguf_types import DRAFT_ARCHITECTURES
 from qwendesk.hub.header_cache import HeaderCache, HeaderSummary
 from qwendesk.hub.library_places import Origin, SearchFolder
-from qwendesk.hub.library_walk import FoundFile, VisitedFolders, walk
+from qwendesk.hub.library_walk import FoundModelFile, VisitedFolders, walk
 from qwendesk.hub.mmproj_pairing import header_names, pair_mmproj
 
 _OLLAMAS_OWN = re.compile(r"qwen3\.[568](?![0-9])", re.IGNORECASE)
@@ -89,7 +89,7 @@ def scan(places: Sequence[SearchFolder], headers: HeaderCache) -> Library:
     A file in two places, or with two names, belongs to the first.
     """
     folders = VisitedFolders()
-    found: dict[str, FoundFile] = {}
+    found: dict[str, FoundModelFile] = {}
     for place in places:
         for file in walk(place, folders):
             found.setdefault(file.real_path, file)
@@ -112,7 +112,7 @@ def model_at(path: Path, headers: HeaderCache) -> LibraryModel | None:
     return None if found is None else msgspec.structs.replace(found, writable=False)
 
 
-def _joined(found: Iterable[FoundFile], headers: HeaderCache) -> Library:
+def _joined(found: Iterable[FoundModelFile], headers: HeaderCache) -> Library:
     entries = [_entry(group, headers) for group in _sets(found)]
     mmprojs = [entry for entry, _ in entries if _is_mmproj(entry)]
     others = [entry for entry, _ in entries if not _is_mmproj(entry) and _is_other(entry)]
@@ -131,9 +131,9 @@ def _joined(found: Iterable[FoundFile], headers: HeaderCache) -> Library:
     )
 
 
-def _sets(found: Iterable[FoundFile]) -> list[list[FoundFile]]:
+def _sets(found: Iterable[FoundModelFile]) -> list[list[FoundModelFile]]:
     """Return groups of files that belong together, in the order of their shard numbers."""
-    groups: dict[tuple[str, ...], list[tuple[int, FoundFile]]] = {}
+    groups: dict[tuple[str, ...], list[tuple[int, FoundModelFile]]] = {}
     for file in found:
         path = PurePath(file.path)
         shard = Shard.parse(path.name)
@@ -142,7 +142,7 @@ def _sets(found: Iterable[FoundFile]) -> list[list[FoundFile]]:
     return [[file for _, file in sorted(group, key=lambda each: each[0])] for group in groups.values()]
 
 
-def _entry(group: Sequence[FoundFile], headers: HeaderCache) -> tuple[LibraryModel, FoundFile]:
+def _entry(group: Sequence[FoundModelFile], headers: HeaderCache) -> tuple[LibraryModel, FoundModelFile]:
     """Return the model of `group`, and its first file."""
     first = group[0]
     name = PurePath(first.path).name
@@ -172,13 +172,13 @@ def _shard_names(name: str) -> tuple[str, ...]:
     return (name,) if shard is None else shard.siblings
 
 
-def _missing(group: Sequence[FoundFile]) -> tuple[str, ...]:
+def _missing(group: Sequence[FoundModelFile]) -> tuple[str, ...]:
     present = {PurePath(file.path).name.lower() for file in group}
     names = _shard_names(PurePath(group[0].path).name)
     return tuple(name for name in names if name.lower() not in present)
 
 
-def _problem(first: FoundFile, header: HeaderSummary, missing: tuple[str, ...]) -> str:
+def _problem(first: FoundModelFile, header: HeaderSummary, missing: tuple[str, ...]) -> str:
     if missing:
         total = len(_shard_names(PurePath(first.path).name))
         shown = missing[0] if len(missing) == 1 else tr("{0} and {1} more", missing[0], len(missing) - 1)
@@ -190,7 +190,7 @@ def _problem(first: FoundFile, header: HeaderSummary, missing: tuple[str, ...]) 
     return ""
 
 
-def _is_ollamas_own(first: FoundFile, header: HeaderSummary) -> bool:
+def _is_ollamas_own(first: FoundModelFile, header: HeaderSummary) -> bool:
     """Return True for a Qwen of Ollama's own library, which llama.cpp can't load. Files from hf.co are fine."""
     if first.origin != "ollama" or header.facts is None or header.facts.kind != "model":
         return False

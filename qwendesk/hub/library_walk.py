@@ -30,7 +30,7 @@ _OLLAMA_MODEL = "application/vnd.ollama.image.model"
 _OLLAMA_PROJECTOR = "application/vnd.ollama.image.projector"
 
 
-class FoundFile(msgspec.Struct, frozen=True, kw_only=True):
+class FoundModelFile(msgspec.Struct, frozen=True, kw_only=True):
     """One model file on disk, with facts from its folder and name; unknown ones are ""."""
 
     path: str
@@ -65,7 +65,7 @@ class VisitedFolders(msgspec.Struct):
     unreadable: list[str] = []
 
 
-def walk(place: SearchFolder, folders: VisitedFolders, depth: int = _MAX_DEPTH) -> Iterator[FoundFile]:
+def walk(place: SearchFolder, folders: VisitedFolders, depth: int = _MAX_DEPTH) -> Iterator[FoundModelFile]:
     """Yield the model files in `place`, at most `depth` levels down; none if there is no such folder.
 
     The visited folders are added to `folders`.
@@ -84,7 +84,7 @@ class _Walk:
         self._folders = folders
         self._entered: set[str] = set()
 
-    def folder(self, folder: Path, depth: int) -> Iterator[FoundFile]:
+    def folder(self, folder: Path, depth: int) -> Iterator[FoundModelFile]:
         """Yield everything below `folder`. Links are followed, but no folder is entered twice."""
         real = str(real_path(folder))
         if real in self._entered:
@@ -121,7 +121,7 @@ class _Walk:
             self._folders.unreadable.append(str(folder))
         return sorted(folders), sorted(files)
 
-    def _plain(self, path: Path) -> FoundFile | None:
+    def _plain(self, path: Path) -> FoundModelFile | None:
         found = self._found(path)
         if found is None:
             return None
@@ -129,7 +129,7 @@ class _Walk:
             return msgspec.structs.replace(found, repo=known[0], repo_path=known[1])
         return _with_origin(found)
 
-    def _found(self, path: Path) -> FoundFile | None:
+    def _found(self, path: Path) -> FoundModelFile | None:
         """Return the file at `path`; None if it is gone, not a file, or a broken link of an unfinished download."""
         try:
             status = path.stat()
@@ -137,7 +137,7 @@ class _Walk:
             return None
         if not path.is_file():
             return None
-        return FoundFile(
+        return FoundModelFile(
             path=str(path),
             real_path=str(real_path(path)),
             n_bytes=status.st_size,
@@ -146,7 +146,7 @@ class _Walk:
             place=str(self._root),
         )
 
-    def _hub_repo(self, folder: Path) -> Iterator[FoundFile]:
+    def _hub_repo(self, folder: Path) -> Iterator[FoundModelFile]:
         """Yield the files of `models--owner--name/snapshots/<commit>/...`, the current commit first."""
         current = self._small_text(folder / "refs" / "main").decode("ascii", errors="replace").strip()
         snapshots, _ = self._entries(folder / "snapshots")
@@ -163,7 +163,7 @@ class _Walk:
             for each in folders:
                 yield from self._files_below(each, depth - 1)
 
-    def _ollama(self, root: Path) -> Iterator[FoundFile]:
+    def _ollama(self, root: Path) -> Iterator[FoundModelFile]:
         """Yield the blobs that `manifests/<host>/<namespace>/<model>/<tag>` name by hash."""
         manifests = root / "manifests"
         self._folders.read.append(str(manifests))
@@ -201,7 +201,7 @@ class _Walk:
             return b""
 
 
-def _with_origin(found: FoundFile) -> FoundFile:
+def _with_origin(found: FoundModelFile) -> FoundModelFile:
     known = origin_of(Path(found.path))
     return msgspec.structs.replace(found, repo=known.repo, repo_path=known.path)
 

@@ -16,16 +16,16 @@ from qwendesk.core.processes import own_command, with_source_tree
 from qwendesk.mcp.host_protocol import (
     LINE_LIMIT_BYTES,
     Answered,
-    Cancel,
+    CancelRequest,
     Ended,
     HostEvent,
     HostRequest,
     Launch,
-    Offer,
     Offered,
-    Progress,
+    ProgressNote,
     Question,
-    Refused,
+    RequestRefused,
+    ServerOffer,
     encode_line,
     event_decoder,
 )
@@ -44,7 +44,7 @@ class ServerEnded(Exception):
         self.ended = ended
 
 
-class ServerRefused(Exception):
+class McpRefused(Exception):
     """The server did not serve a request. The text is for the model."""
 
 
@@ -52,22 +52,22 @@ class HostConnection:
     """One process and the server behind it. Methods are called on the event loop's thread."""
 
     def __init__(
-        self, launch: Launch, on_offer: Callable[[Offer], None], on_end: Callable[["HostConnection"], None]
+        self, launch: Launch, on_offer: Callable[[ServerOffer], None], on_end: Callable[["HostConnection"], None]
     ) -> None:
         """`on_offer` is called each time that the offer changes, `on_end` when the connection ends unasked."""
         self._launch, self._on_offer, self._on_end = launch, on_offer, on_end
         self._process: asyncio.subprocess.Process | None = None
         self._reading: asyncio.Task[None] | None = None
         self._answers: dict[int, asyncio.Future[Answered]] = {}
-        self._progress: dict[int, Callable[[Progress], None]] = {}
-        self._first: asyncio.Future[Offer] = asyncio.get_running_loop().create_future()
+        self._progress: dict[int, Callable[[ProgressNote], None]] = {}
+        self._first: asyncio.Future[ServerOffer] = asyncio.get_running_loop().create_future()
         self._servers: list[psutil.Process] = []
         self._next_id = 0
         self._is_stopping = False
         self.ended: Ended | None = None
         """How it ended; None while it runs."""
 
-    async def start(self, limit_s: float) -> Offer:
+    async def start(self, limit_s: float) -> ServerOffer:
         """Start the process, connect, and return what the server offers. Raise ServerEnded."""
         if sys.platform == "win32":
             flags = subprocess.CREATE_NO_WINDOW
@@ -100,7 +100,7 @@ class HostConnection:
         return offer
 
     async def ask(
-        self, question: Callable[[int], Question], limit_s: float, on_progress: Callable[[Progress], None]
+        self, question: Callable[[int], Question], limit_s: float, on_progress: Callable[[ProgressNote], None]
     ) -> Answered:
         """Send a request and return the answer. `limit_s` begins anew with each progress that the server reports.
 
@@ -116,7 +116,7 @@ class HostConnection:
         try:
             async with asyncio.timeout(limit_s) as limit:
 
-                def note(progress: Progress) -> None:
+                def note(progress: ProgressNote) -> None:
                     if not limit.expired():  # a report may come in the very moment in which the time is over
                         limit.reschedule(asyncio.get_running_loop().time() + limit_s)
                     on_progress(progress)
@@ -125,7 +125,7 @@ class HostConnection:
                 return await answer
         finally:
             if not answer.done() or answer.cancelled():
-                self._write(Cancel(request_id))
+                self._write(CancelRequest(request_id))
             del self._answers[request_id]
             del self._progress[request_id]
 
@@ -209,17 +209,17 @@ class HostConnection:
                 if not self._first.done():
                     self._first.set_result(offer)
                 self._on_offer(offer)
-            case Progress(id=request_id):
+            case ProgressNote(id=request_id):
                 if request_id in self._progress:
                     self._progress[request_id](event)
             case Answered(id=request_id):
                 answer = self._answers.get(request_id)
                 if answer is not None and not answer.done():
                     answer.set_result(event)
-            case Refused(id=request_id, error=error):
+            case RequestRefused(id=request_id, error=error):
                 answer = self._answers.get(request_id)
                 if answer is not None and not answer.done():
-                    answer.set_exception(ServerRefused(error))
+                    answer.set_exception(McpRefused(error))
 
     def _finish(self, ended: Ended) -> None:
         self.ended = ended

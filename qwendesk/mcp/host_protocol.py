@@ -58,13 +58,13 @@ class GetPrompt(msgspec.Struct, frozen=True, tag="get_prompt"):
     arguments: dict[str, str]
 
 
-class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
+class CancelRequest(msgspec.Struct, frozen=True, tag="cancel"):
     id: int
     """The request that is to be cancelled. It gets no reply."""
 
 
 Question = CallTool | ReadResource | GetPrompt
-HostRequest = CallTool | ReadResource | GetPrompt | Cancel
+HostRequest = CallTool | ReadResource | GetPrompt | CancelRequest
 
 
 class OfferedTool(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -94,7 +94,7 @@ class OfferedPrompt(msgspec.Struct, frozen=True, omit_defaults=True):
     arguments: tuple[PromptArgument, ...] = ()
 
 
-class Offer(msgspec.Struct, frozen=True, omit_defaults=True):
+class ServerOffer(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a server offers."""
 
     server: str = ""
@@ -111,10 +111,10 @@ class Offer(msgspec.Struct, frozen=True, omit_defaults=True):
 class Offered(msgspec.Struct, frozen=True, tag="offered"):
     """The server is connected, or has changed what it offers."""
 
-    offer: Offer
+    offer: ServerOffer
 
 
-class Progress(msgspec.Struct, frozen=True, tag="progress"):
+class ProgressNote(msgspec.Struct, frozen=True, tag="progress"):
     id: int
     fraction: float | None = None
     """From 0 to 1; None if the server does not tell how much there is to do."""
@@ -134,7 +134,7 @@ class Answered(msgspec.Struct, frozen=True, tag="answered"):
     """The tool itself says that it failed."""
 
 
-class Refused(msgspec.Struct, frozen=True, tag="refused"):
+class RequestRefused(msgspec.Struct, frozen=True, tag="refused"):
     """A request that the server or the connection did not serve."""
 
     id: int
@@ -154,7 +154,7 @@ class Ended(msgspec.Struct, frozen=True, tag="ended"):
     """The last lines of the server's standard error."""
 
 
-HostEvent = Offered | Progress | Answered | Refused | Ended
+HostEvent = Offered | ProgressNote | Answered | RequestRefused | Ended
 
 launch_decoder: msgspec.json.Decoder[Launch] = msgspec.json.Decoder(Launch)
 request_decoder: msgspec.json.Decoder[HostRequest] = msgspec.json.Decoder(HostRequest)

@@ -10,7 +10,7 @@ import msgspec
 from qwendesk.core.translation import tr
 from qwendesk.mcp.end_texts import end_sentence
 from qwendesk.mcp.host_connection import HostConnection, ServerEnded
-from qwendesk.mcp.host_protocol import Answered, Ended, Launch, Offer, Progress, Question
+from qwendesk.mcp.host_protocol import Answered, Ended, Launch, ProgressNote, Question, ServerOffer
 from qwendesk.mcp.server_config import ServerConfig
 
 START_S = 120.0
@@ -29,7 +29,7 @@ class ServerProblem(Exception):
     """The server can't be used now. The text says why, in the user's language."""
 
 
-class ServerState(msgspec.Struct, frozen=True):
+class McpServerState(msgspec.Struct, frozen=True):
     """What the user sees of a server."""
 
     config: ServerConfig
@@ -40,21 +40,21 @@ class ServerState(msgspec.Struct, frozen=True):
     """The last lines that it wrote before it failed."""
 
 
-class Server:
+class RunningMcpServer:
     """Methods are called on the event loop's thread."""
 
     def __init__(
         self,
         config: ServerConfig,
         launch: Callable[[ServerConfig], Awaitable[Launch]],
-        changed: Callable[["Server"], None],
+        changed: Callable[["RunningMcpServer"], None],
         *,
         clock: Callable[[], float] = time.monotonic,
         start_s: float = START_S,
         call_s: float = CALL_S,
     ) -> None:
         """`launch` returns how to start it, with its secrets. `changed` is called when `state` or the offer changed."""
-        self.state = ServerState(config)
+        self.state = McpServerState(config)
         self._launch, self._changed, self._clock = launch, changed, clock
         self._start_s, self._call_s = start_s, call_s
         self._connection: HostConnection | None = None
@@ -68,7 +68,7 @@ class Server:
         self._is_closed = False
         self._idle: asyncio.TimerHandle | None = None
 
-    async def start(self, *, by_user: bool = False) -> Offer:
+    async def start(self, *, by_user: bool = False) -> ServerOffer:
         """Start it unless it runs, and return what it offers. Raise ServerProblem.
 
         After failures in a row, it is left alone for a while, unless the user asks.
@@ -110,7 +110,7 @@ class Server:
             self._stop_when_idle()
             return self.state.config.offer
 
-    async def ask(self, question: Callable[[int], Question], on_progress: Callable[[Progress], None]) -> Answered:
+    async def ask(self, question: Callable[[int], Question], on_progress: Callable[[ProgressNote], None]) -> Answered:
         """Ask the server, which is started if it doesn't run. Raise ServerProblem, ServerRefused or TimeoutError.
 
         A question that a server did not survive is not asked again: it may have had its effect.
@@ -166,7 +166,7 @@ class Server:
         self._show(phase="failed", problem=sentence, log=ended.log)
         return sentence
 
-    def _on_offer(self, offer: Offer) -> None:
+    def _on_offer(self, offer: ServerOffer) -> None:
         if offer != self.state.config.offer:
             self.set_config(msgspec.structs.replace(self.state.config, offer=offer))
             self._changed(self)

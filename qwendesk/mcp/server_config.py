@@ -11,7 +11,7 @@ import msgspec
 from qwendesk.core import paths
 from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.json_file import JsonFile
-from qwendesk.mcp.host_protocol import HttpLaunch, Launch, Offer, StdioLaunch
+from qwendesk.mcp.host_protocol import HttpLaunch, Launch, ServerOffer, StdioLaunch
 
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 MOST_NAME = 40
@@ -36,7 +36,7 @@ class ServerConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     is_on: bool = True
     tools_off: tuple[str, ...] = ()
     """Names, as the server has them, of tools that are never offered to the model."""
-    offer: Offer = Offer()
+    offer: ServerOffer = ServerOffer()
     """What it offered last, so that it need not be started to know that."""
 
     @property
@@ -73,7 +73,7 @@ class NewServer(msgspec.Struct, frozen=True):
     secrets: dict[str, str] = {}
 
 
-class ServerList(msgspec.Struct, frozen=True):
+class McpServerList(msgspec.Struct, frozen=True):
     """All servers, as they are saved."""
 
     version: Literal[1] = 1
@@ -87,17 +87,17 @@ class _RawList(msgspec.Struct, frozen=True):
 _KEYS = frozenset(field.encode_name for field in msgspec.structs.fields(ServerConfig))
 
 
-def server_list_file() -> JsonFile[ServerList]:
-    return JsonFile(paths.config_folder() / "mcp-servers.json", ServerList, ServerList, decode=_decode_list)
+def server_list_file() -> JsonFile[McpServerList]:
+    return JsonFile(paths.config_folder() / "mcp-servers.json", McpServerList, McpServerList, decode=_decode_list)
 
 
-def _decode_list(content: bytes) -> ServerList:
+def _decode_list(content: bytes) -> McpServerList:
     """Return the list in a file. Raise msgspec.DecodeError.
 
     A server whose entry has a key that isn't known is off: damage may have made it of the key that says so, or of the
     one with the tools that are off.
     """
-    servers = decode_json(content, ServerList)
+    servers = decode_json(content, McpServerList)
     entries = decode_json(content, _RawList).servers
     read = (
         each if entry.keys() <= _KEYS else msgspec.structs.replace(each, is_on=False)

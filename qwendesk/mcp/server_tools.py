@@ -9,11 +9,11 @@ from qwendesk.core.translation import tr
 from qwendesk.mcp.host_protocol import (
     CallTool,
     GetPrompt,
-    Offer,
     OfferedPrompt,
     OfferedResource,
     Question,
     ReadResource,
+    ServerOffer,
 )
 from qwendesk.mcp.server_config import ServerConfig, clean_name
 from qwendesk.mcp.tool_names import server_prefixes, tool_names
@@ -76,7 +76,7 @@ class ServerTool(msgspec.Struct, frozen=True):
             case "prompts":
                 return GetPrompt(request_id, str(arguments["name"]), dict(arguments.get("arguments", {})))
 
-    def listing(self, arguments: Mapping[str, Any], offer: Offer) -> str:
+    def listing(self, arguments: Mapping[str, Any], offer: ServerOffer) -> str:
         """Return what the server offers, if a call asks for that alone; "" if the server is to be asked."""
         match self.kind:
             case "resources" if not arguments.get("uri"):

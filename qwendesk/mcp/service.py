@@ -9,11 +9,11 @@ import msgspec
 from qwendesk.core.json_file import JsonFile
 from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
-from qwendesk.mcp.host_connection import ServerRefused
-from qwendesk.mcp.host_protocol import Answered, Launch, Progress
+from qwendesk.mcp.host_connection import McpRefused
+from qwendesk.mcp.host_protocol import Answered, Launch, ProgressNote
 from qwendesk.mcp.secret_values import delete_secrets, read_secrets, save_secrets
-from qwendesk.mcp.server import Server, ServerProblem, ServerState
-from qwendesk.mcp.server_config import NewServer, ServerConfig, ServerList, server_list_file
+from qwendesk.mcp.server import McpServerState, RunningMcpServer, ServerProblem
+from qwendesk.mcp.server_config import McpServerList, NewServer, ServerConfig, server_list_file
 from qwendesk.mcp.server_tools import ServerTool, all_tools
 
 ResultT = TypeVar("ResultT")
@@ -24,7 +24,7 @@ class CallFailed(Exception):
 
 
 class McpState(msgspec.Struct, frozen=True):
-    servers: tuple[ServerState, ...] = ()
+    servers: tuple[McpServerState, ...] = ()
     tools: tuple[ServerTool, ...] = ()
     """Of all servers that are on, whether they run or not."""
     problem: str = ""
@@ -41,8 +41,8 @@ class McpService:
         *,
         is_offline: Callable[[], bool] = lambda: False,
         proxy: Callable[[], str] = lambda: "",
-        file: JsonFile[ServerList] | None = None,
-        make_server: Callable[..., Server] = Server,
+        file: JsonFile[McpServerList] | None = None,
+        make_server: Callable[..., RunningMcpServer] = RunningMcpServer,
     ) -> None:
         self._is_offline, self._proxy, self._make_server = is_offline, proxy, make_server
         self._file = file or server_list_file()
@@ -127,7 +127,7 @@ class McpService:
         return await asyncio.to_thread(read_secrets, self._servers[server_id].state.config)
 
     async def call(
-        self, tool: ServerTool, arguments: Mapping[str, Any], on_progress: Callable[[Progress], None]
+        self, tool: ServerTool, arguments: Mapping[str, Any], on_progress: Callable[[ProgressNote], None]
     ) -> Answered:
         """Call a tool that the user has allowed as it was then. Raise CallFailed."""
         server = self._servers.get(tool.server_id)
@@ -146,7 +146,7 @@ class McpService:
             return await server.ask(lambda request_id: tool.question(request_id, arguments), on_progress)
         except ServerProblem as error:
             raise CallFailed(str(error)) from error
-        except ServerRefused as error:
+        except McpRefused as error:
             raise CallFailed(f"The server refused the call: {error}") from error
         except TimeoutError as error:
             raise CallFailed("The server did not answer in time, so the call was cancelled.") from error
@@ -159,7 +159,7 @@ class McpService:
         await asyncio.gather(*(server.close() for server in self._servers.values()))
         await self._save()
 
-    def _server(self, config: ServerConfig) -> Server:
+    def _server(self, config: ServerConfig) -> RunningMcpServer:
         return self._make_server(config, self._launch, self._on_change)
 
     async def _launch(self, config: ServerConfig) -> Launch:
@@ -173,7 +173,7 @@ class McpService:
             )
         return config.launch(secrets, self._proxy())
 
-    def _on_change(self, server: Server) -> None:
+    def _on_change(self, server: RunningMcpServer) -> None:
         if self._servers.get(server.state.config.id) is not server:
             return
         self._update()
@@ -205,8 +205,8 @@ class McpService:
             reason = error.strerror or str(error)
             self._update(problem=tr("The secrets of {0} couldn't be deleted: {1}.", config.name, reason))
 
-    def _current_list(self) -> ServerList:
-        return ServerList(servers=tuple(server.state.config for server in self._servers.values()))
+    def _current_list(self) -> McpServerList:
+        return McpServerList(servers=tuple(server.state.config for server in self._servers.values()))
 
     async def _save(self) -> None:
         async with self._writing:

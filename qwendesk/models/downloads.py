@@ -22,7 +22,7 @@ from qwendesk.hub.download_queue import DownloadQueue
 from qwendesk.hub.download_state import DownloadItem, QueueTotal, SavedDownload
 from qwendesk.hub.network import offline_error
 from qwendesk.models.library_service import LibraryService
-from qwendesk.models.network import Connection, NetworkService
+from qwendesk.models.network import NetworkOptions, NetworkService
 
 _logger = logging.getLogger(__name__)
 
@@ -189,7 +189,7 @@ class DownloadsService:
         # It takes the place of the download of the same file, in one go: none is lost if the caller is cancelled.
         await asyncio.to_thread(self._queue.add, plan.files, _models_folder(kept))
 
-    def _on_connection(self, connection: Connection) -> None:
+    def _on_connection(self, connection: NetworkOptions) -> None:
         before, self._connection = self._connection, connection
         self._queue.limit.set(connection.limit_bytes_per_s)
         if connection.is_offline:

@@ -13,7 +13,7 @@ _START_DEPTH = 8_192
 SpeedSource = Literal["reported", "estimated"]
 
 
-class SpeedAtDepth(msgspec.Struct, frozen=True):
+class SpeedRange(msgspec.Struct, frozen=True):
     """A range of tokens per second in a chat of `depth` tokens."""
 
     depth: int
@@ -24,7 +24,7 @@ class SpeedAtDepth(msgspec.Struct, frozen=True):
 class ExpectedSpeed(msgspec.Struct, frozen=True):
     """What to expect before the model has run on this PC."""
 
-    speeds: tuple[SpeedAtDepth, ...]
+    speeds: tuple[SpeedRange, ...]
     """By length of the chat, the shortest first; at least one."""
     reports: tuple[SpeedReport, ...] = ()
     """The user reports that `speeds` are from; empty for an estimate."""
@@ -48,14 +48,14 @@ def expect_speed(reports: tuple[SpeedReport, ...], estimate: SpeedEstimate | Non
         return ExpectedSpeed(_by_depth(reports), reports)
     if estimate is None:
         return None
-    return ExpectedSpeed((SpeedAtDepth(0, *estimate.start), SpeedAtDepth(estimate.long_tokens, *estimate.long)))
+    return ExpectedSpeed((SpeedRange(0, *estimate.start), SpeedRange(estimate.long_tokens, *estimate.long)))
 
 
-def _by_depth(reports: tuple[SpeedReport, ...]) -> tuple[SpeedAtDepth, ...]:
+def _by_depth(reports: tuple[SpeedReport, ...]) -> tuple[SpeedRange, ...]:
     """Return one range for each length of chat. All reports of new chats are one range."""
     found: dict[int, tuple[float, float]] = {}
     for report in sorted(reports, key=lambda report: report.depth):
         depth = 0 if report.depth <= _START_DEPTH else report.depth
         slow, fast = found.get(depth, report.range)
         found[depth] = min(slow, report.range[0]), max(fast, report.range[1])
-    return tuple(SpeedAtDepth(depth, *pair) for depth, pair in found.items())
+    return tuple(SpeedRange(depth, *pair) for depth, pair in found.items())

@@ -16,7 +16,7 @@ from qwendesk.hub.remote import Hub
 from qwendesk.settings.service import SettingsService
 
 
-class Connection(msgspec.Struct, frozen=True):
+class NetworkOptions(msgspec.Struct, frozen=True):
     """The app's options about the network."""
 
     endpoint: str
@@ -54,11 +54,11 @@ class NetworkService:
     def __init__(self, settings: SettingsService) -> None:
         self.connections = Observed(_connection_of(settings.options, 0))
         self._one_maker = threading.Lock()
-        self._made: tuple[Connection, Hub] | None = None
+        self._made: tuple[NetworkOptions, Hub] | None = None
         self._unsubscribe = settings.subscribe(self._on_options)
 
     @property
-    def connection(self) -> Connection:
+    def connection(self) -> NetworkOptions:
         return self.connections.value
 
     def subscribe_host(self, callback: Callable[[str], None]) -> Unsubscribe:
@@ -98,7 +98,7 @@ class NetworkService:
     def _on_options(self, options: AppOptions) -> None:
         self._set(_connection_of(options, self.connection.token_version))
 
-    def _set(self, connection: Connection) -> None:
+    def _set(self, connection: NetworkOptions) -> None:
         if connection.is_offline and connection != self.connection:
             from qwendesk.hub.http_client import drop_connections
 
@@ -106,7 +106,7 @@ class NetworkService:
         # Not under the lock, because its holder may be waiting for the keyring.
         self.connections.set(connection)
 
-    def _new_hub(self, connection: Connection) -> Hub:
+    def _new_hub(self, connection: NetworkOptions) -> Hub:
         network = Network(
             endpoint=connection.endpoint,
             token="" if connection.is_offline else load_token(connection.host),
@@ -160,8 +160,8 @@ class TokenService:
         await self.update()
 
 
-def _connection_of(options: AppOptions, token_version: int) -> Connection:
-    return Connection(
+def _connection_of(options: AppOptions, token_version: int) -> NetworkOptions:
+    return NetworkOptions(
         endpoint=options.hub_endpoint.rstrip("/") or endpoint_from_environment(),
         proxy=options.proxy,
         is_offline=options.offline,

@@ -10,7 +10,15 @@ from qwendesk.core.file_names import model_name
 from qwendesk.core.plan import SpeedEstimate
 from qwendesk.core.translation import tr
 from qwendesk.hub.catalog import Catalog
-from qwendesk.hub.catalog_schema import Benchmark, CatalogFile, CatalogModel, Note, Quality, Repository, SpeedReport
+from qwendesk.hub.catalog_schema import (
+    Benchmark,
+    CatalogFile,
+    CatalogModel,
+    Quality,
+    QuantNote,
+    Repository,
+    SpeedReport,
+)
 from qwendesk.models.expected_speed import ExpectedSpeed, expect_speed
 from qwendesk.models.fit import LONG_CONTEXT, FitLabel
 
@@ -66,7 +74,7 @@ class QuantOffer(msgspec.Struct, frozen=True, kw_only=True):
     is_exact: bool
     fit: FitLabel
     quality: tuple[Quality, ...] = ()
-    notes: tuple[Note, ...] = ()
+    notes: tuple[QuantNote, ...] = ()
     speed: SpeedEstimate | None = None
     """Expected by the planner; None if unknown."""
     reports: tuple[SpeedReport, ...] = ()

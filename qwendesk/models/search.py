@@ -83,7 +83,7 @@ class SearchState(msgspec.Struct, frozen=True, kw_only=True):
     opened: OpenedRepo | None = None
 
 
-class SearchService:
+class ModelSearch:
     """Owns the search. Call its methods on the event loop's thread; it asks the Hub on others.
 
     The answer to an earlier search or repository is dropped when a newer one has been asked for.

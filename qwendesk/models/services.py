@@ -24,7 +24,7 @@ from qwendesk.models.model_list import ModelList
 from qwendesk.models.moves import MovesService
 from qwendesk.models.network import NetworkService, TokenService
 from qwendesk.models.offers import OffersService
-from qwendesk.models.search import SearchService
+from qwendesk.models.search import ModelSearch
 from qwendesk.models.templates import TemplatesService
 from qwendesk.settings.profiles import ProfilesService
 from qwendesk.settings.service import SettingsService
@@ -40,7 +40,7 @@ class ModelServices(msgspec.Struct, frozen=True):
     token: TokenService
     downloads: DownloadsService
     offers: OffersService
-    search: SearchService
+    search: ModelSearch
     checks: ChecksService
     templates: TemplatesService
     fixes: FixesService
@@ -101,7 +101,7 @@ def build_model_services(
         token=TokenService(network),
         downloads=downloads,
         offers=offers,
-        search=SearchService(network, lambda: offers.state.value.pc, catalog.store),
+        search=ModelSearch(network, lambda: offers.state.value.pc, catalog.store),
         checks=checks,
         templates=templates,
         fixes=FixesService(library, templates, downloads),

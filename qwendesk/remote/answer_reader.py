@@ -12,7 +12,7 @@ from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.core.translation import mark, tr
 from qwendesk.engine.contract import AnswerItem
 from qwendesk.engine.protocol import CallDelta, Called, Delta, Finished, PromptProgress
-from qwendesk.remote.chunks import CallPiece, Choice, Chunk, ChunkDelta, Timings, Usage, text_of
+from qwendesk.remote.chunks import Chunk, ChunkChoice, ChunkDelta, Timings, ToolCallDelta, Usage, text_of
 from qwendesk.remote.connection import EndlessAnswer
 from qwendesk.remote.think_splitter import ThinkSplitter
 
@@ -125,7 +125,7 @@ class AnswerReader:
             cache_note=tr(NOT_SEPARATED) if self.is_unseparated else "",
         )
 
-    def _read_choice(self, choice: Choice) -> Iterator[AnswerItem]:
+    def _read_choice(self, choice: ChunkChoice) -> Iterator[AnswerItem]:
         delta = choice.delta or choice.message or ChunkDelta()
         reasoning, content = text_of(delta.reasoning_content) or text_of(delta.reasoning), text_of(delta.content)
         self._n_characters += len(reasoning) + len(content)
@@ -143,7 +143,7 @@ class AnswerReader:
             yield from self._read_call(piece)
         self._finish_reason = choice.finish_reason or self._finish_reason
 
-    def _read_call(self, piece: CallPiece) -> Iterator[AnswerItem]:
+    def _read_call(self, piece: ToolCallDelta) -> Iterator[AnswerItem]:
         """Add a piece to its call. A new id with a name begins a new call, because some servers number all as 0."""
         name = piece.function.name or ""
         open_call = next((call for call in reversed(self._calls) if call.index == piece.index), None)

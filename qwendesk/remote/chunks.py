@@ -19,7 +19,7 @@ class FunctionPiece(msgspec.Struct, frozen=True):
     """Text in pieces; some servers send the object as a whole."""
 
 
-class CallPiece(msgspec.Struct, frozen=True):
+class ToolCallDelta(msgspec.Struct, frozen=True):
     index: int | None = None
     id: str | None = None
     function: FunctionPiece = FunctionPiece()
@@ -30,10 +30,10 @@ class ChunkDelta(msgspec.Struct, frozen=True):
     """As the reasoning, a text, or parts with a text."""
     reasoning_content: Any = None
     reasoning: Any = None
-    tool_calls: list[CallPiece] | None = None
+    tool_calls: list[ToolCallDelta] | None = None
 
 
-class Choice(msgspec.Struct, frozen=True):
+class ChunkChoice(msgspec.Struct, frozen=True):
     delta: ChunkDelta | None = None
     message: ChunkDelta | None = None
     """What a server that doesn't stream has in place of `delta`."""
@@ -64,7 +64,7 @@ class Timings(msgspec.Struct, frozen=True):
     draft_n_accepted: int = 0
 
 
-class Progress(msgspec.Struct, frozen=True):
+class PrefillProgress(msgspec.Struct, frozen=True):
     """llama-server's progress of the prompt, in tokens."""
 
     total: int = 0
@@ -74,10 +74,10 @@ class Progress(msgspec.Struct, frozen=True):
 
 class Chunk(msgspec.Struct, frozen=True):
     id: str = ""
-    choices: list[Choice] = []
+    choices: list[ChunkChoice] = []
     usage: Usage | None = None
     timings: Timings | None = None
-    prompt_progress: Progress | None = None
+    prompt_progress: PrefillProgress | None = None
     error: Any = None
 
 

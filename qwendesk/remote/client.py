@@ -41,15 +41,15 @@ from qwendesk.engine.state import EngineEvent, LoadAsked, LoadFailed, WorkerExit
 from qwendesk.remote.answer_reader import AnswerReader
 from qwendesk.remote.answer_stream import FailedAnswer, RunningAnswer, ServerAnswer
 from qwendesk.remote.connection import Connection
-from qwendesk.remote.dialects import DIALECTS, Dialect
+from qwendesk.remote.dialects import DIALECTS, ServerDialect
 from qwendesk.remote.inspection import ModelOnServer, find_kind, inspect_model
 from qwendesk.remote.pictures import PictureEncoder
-from qwendesk.remote.servers import Server
+from qwendesk.remote.servers import RemoteServer
 from qwendesk.remote.wire import request_body
 
 _logger = logging.getLogger(__name__)
 
-FindServer = Callable[[str], Server]
+FindServer = Callable[[str], RemoteServer]
 """Returns the server at an address, as the user added it, or a new one. Raises QwenDeskError if it may not be used."""
 LoadKey = Callable[[str], str]
 """Returns the key for an address; "" if there is none. Blocks."""
@@ -60,7 +60,7 @@ class _InUse(msgspec.Struct, frozen=True):
 
     connection: Connection
     model: ModelOnServer
-    dialect: Dialect
+    dialect: ServerDialect
 
 
 class RemoteClient:
@@ -70,7 +70,7 @@ class RemoteClient:
         self._find_server, self._load_key = find_server, load_key
         self._subscribers = Subscribers[EngineEvent]()
         self._in_use: _InUse | None = None
-        self._loading: asyncio.Task[tuple[_InUse, Server]] | None = None
+        self._loading: asyncio.Task[tuple[_InUse, RemoteServer]] | None = None
         self._running: set[asyncio.Task[None]] = set()
         self._pictures = PictureEncoder()
         self._picture_lock = asyncio.Lock()
@@ -206,7 +206,7 @@ class RemoteClient:
         await self.cancel_load()
         await self._let_go()
 
-    async def _connect(self, chosen: ServedModel) -> tuple[_InUse, Server]:
+    async def _connect(self, chosen: ServedModel) -> tuple[_InUse, RemoteServer]:
         server = self._find_server(chosen.address)
         key = await asyncio.to_thread(self._load_key, chosen.address)
         connection = Connection(server, key)
@@ -251,7 +251,7 @@ def _not_counted() -> RequestFailed:
     return RequestFailed(id=0, title=tr("Not counted"), sentence=sentence)
 
 
-def _report(options: DecidedOptions, in_use: _InUse, server: Server, load_s: float) -> LoadReport:
+def _report(options: DecidedOptions, in_use: _InUse, server: RemoteServer, load_s: float) -> LoadReport:
     model, dialect = in_use.model, in_use.dialect
     return LoadReport(
         options=options,

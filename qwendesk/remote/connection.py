@@ -16,7 +16,7 @@ from qwendesk.core.json_decoding import decode_json, json_bytes
 from qwendesk.core.translation import tr
 from qwendesk.remote.addresses import is_private_address
 from qwendesk.remote.errors import ServerError, not_understood, status_error, transport_error
-from qwendesk.remote.servers import Server
+from qwendesk.remote.servers import RemoteServer
 
 MOST_ANSWER_BYTES: Final = 8 * 1024**2
 """Limit of an answer that isn't streamed. The list of a thousand models is far below 1 MiB."""
@@ -57,7 +57,7 @@ def _keepalive() -> list[tuple[int, int, int]]:
 class Connection:
     """Asks one server. Redirects aren't followed, because a request holds the user's chat and the server's key."""
 
-    def __init__(self, server: Server, key: str = "", *, ask_s: float = _ASK_S) -> None:
+    def __init__(self, server: RemoteServer, key: str = "", *, ask_s: float = _ASK_S) -> None:
         self.server = server
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         headers["Accept-Encoding"] = "identity"
@@ -209,7 +209,7 @@ class WatchedStream(httpx2.AsyncByteStream):
         await self._inner.aclose()
 
 
-def _verify(server: Server) -> ssl.SSLContext | bool:
+def _verify(server: RemoteServer) -> ssl.SSLContext | bool:
     """Return how certificates are checked: by the system's authorities, or by the one certificate that is trusted."""
     if not server.certificate:
         return True

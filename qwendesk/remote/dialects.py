@@ -35,7 +35,7 @@ _VLLM_SAMPLING: Final = MappingProxyType({"top_k": "top_k", "min_p": "min_p", "r
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-class Dialect(msgspec.Struct, frozen=True):
+class ServerDialect(msgspec.Struct, frozen=True):
     """What one kind of server understands."""
 
     title: str
@@ -66,18 +66,18 @@ class Dialect(msgspec.Struct, frozen=True):
         return tuple(unused)
 
 
-DIALECTS: Final[Mapping[ServerKind, Dialect]] = MappingProxyType(
+DIALECTS: Final[Mapping[ServerKind, ServerDialect]] = MappingProxyType(
     {
-        "llama-server": Dialect(
+        "llama-server": ServerDialect(
             "llama-server", _LLAMA_SAMPLING, "template", extras=("progress", "answer_now", "budget"),
             continues="last_message",
         ),
-        "qwendesk": Dialect("QwenDesk", _LLAMA_SAMPLING, "template"),
-        "vllm": Dialect("vLLM", _VLLM_SAMPLING, "template", "reasoning", continues="flag"),
-        "sglang": Dialect("SGLang", _VLLM_SAMPLING, "template", continues="flag"),
-        "lmstudio": Dialect("LM Studio", MappingProxyType({"top_k": "top_k", "repeat_penalty": "repeat_penalty"}),
+        "qwendesk": ServerDialect("QwenDesk", _LLAMA_SAMPLING, "template"),
+        "vllm": ServerDialect("vLLM", _VLLM_SAMPLING, "template", "reasoning", continues="flag"),
+        "sglang": ServerDialect("SGLang", _VLLM_SAMPLING, "template", continues="flag"),
+        "lmstudio": ServerDialect("LM Studio", MappingProxyType({"top_k": "top_k", "repeat_penalty": "repeat_penalty"}),
                             "effort"),
-        "ollama": Dialect("Ollama", thinking="effort", reasoning_key="reasoning"),
-        "other": Dialect("OpenAI-compatible server"),
+        "ollama": ServerDialect("Ollama", thinking="effort", reasoning_key="reasoning"),
+        "other": ServerDialect("OpenAI-compatible server"),
     }
 )  # fmt: skip

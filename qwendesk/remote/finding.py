@@ -12,7 +12,7 @@ import psutil
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.remote.connection import Connection
 from qwendesk.remote.inspection import find_kind, list_models
-from qwendesk.remote.servers import Server
+from qwendesk.remote.servers import RemoteServer
 
 USUAL_PORTS: Final = (8080, 1234, 11434, 8000, 30000, 8001, 5000)
 """llama-server, LM Studio, Ollama, vLLM, SGLang, and what people choose beside them."""
@@ -23,7 +23,7 @@ _ANSWER_S: Final = 4.0
 _MOST_HOSTS: Final = 254
 """Of a larger network, only the part around this PC is searched."""
 
-FoundServer = Callable[[Server], None]
+FoundServer = Callable[[RemoteServer], None]
 
 
 async def find_on_this_pc(found: FoundServer, ports: Sequence[int] = USUAL_PORTS) -> None:
@@ -73,22 +73,22 @@ async def _is_open(host: str, port: int, connect_s: float) -> bool:
     return True
 
 
-async def _server_at(address: str, *, of_other_pcs: bool) -> Server | None:
+async def _server_at(address: str, *, of_other_pcs: bool) -> RemoteServer | None:
     """Return the server at an address whose port is open; None if it isn't one that QwenDesk can use.
 
     A server that wants a key counts, because the user can enter that. QwenDesk speaks TLS to other PCs.
     """
     secure = address.replace("http://", "https://", 1)
     for each in (address, secure) if of_other_pcs else (address,):
-        connection = Connection(Server(each), ask_s=_ANSWER_S)
+        connection = Connection(RemoteServer(each), ask_s=_ANSWER_S)
         try:
             kind = await find_kind(connection)
             if kind == "other":
                 await list_models(connection, kind)
-            return Server(each, kind=kind)
+            return RemoteServer(each, kind=kind)
         except QwenDeskError as error:
             if getattr(error, "status", 0) in (401, 403) or getattr(error, "untrusted", False):
-                return Server(each)
+                return RemoteServer(each)
         finally:
             await connection.close()
     return None

@@ -6,7 +6,7 @@ from qwendesk.core.served_model import ServedChoice, ServedModel, served_name
 from qwendesk.core.translation import tr, tr_n
 from qwendesk.core.units import show_bytes, show_tokens
 from qwendesk.remote.dialects import DIALECTS
-from qwendesk.remote.servers import Server
+from qwendesk.remote.servers import RemoteServer
 from qwendesk.remote.service import ListedServer, RemoteState
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def status_tone(listed: ListedServer) -> str:
     return "good" if listed.has_answered and not listed.is_asking else "plain"
 
 
-def about_text(server: Server) -> str:
+def about_text(server: RemoteServer) -> str:
     """Return the program of a server and its address."""
     return tr("{0} at {1}", DIALECTS[server.kind].title, server.address)
 

@@ -9,7 +9,7 @@ from qwendesk.core.json_file import JsonFile
 from qwendesk.remote.dialects import DIALECTS, ServerKind
 
 
-class Server(msgspec.Struct, frozen=True):
+class RemoteServer(msgspec.Struct, frozen=True):
     """A server that the user added, or one that is used once."""
 
     address: str
@@ -29,7 +29,7 @@ class Server(msgspec.Struct, frozen=True):
 
 
 class _ServersFile(msgspec.Struct, frozen=True):
-    servers: tuple[Server, ...] = ()
+    servers: tuple[RemoteServer, ...] = ()
 
 
 def servers_file() -> Path:
@@ -42,9 +42,9 @@ class ServerList:
     def __init__(self, file: Path | None = None) -> None:
         self._file = JsonFile(file or servers_file(), _ServersFile, _ServersFile)
 
-    def read(self) -> tuple[Server, ...]:
+    def read(self) -> tuple[RemoteServer, ...]:
         return self._file.read().servers
 
-    def write(self, servers: tuple[Server, ...]) -> None:
+    def write(self, servers: tuple[RemoteServer, ...]) -> None:
         """Replace the list. Raises OSError."""
         self._file.write(_ServersFile(servers))

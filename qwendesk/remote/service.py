@@ -14,7 +14,7 @@ from qwendesk.core.translation import tr
 from qwendesk.engine.contract import EngineClient
 from qwendesk.hub.access_tokens import delete_token, load_token, save_token
 from qwendesk.remote.addresses import is_own_server, is_private_address, read_address
-from qwendesk.remote.servers import Server, ServerList
+from qwendesk.remote.servers import RemoteServer, ServerList
 
 if TYPE_CHECKING:
     from qwendesk.remote.inspection import ModelOnServer
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 Search = Literal["", "pc", "network"]
-Find = Callable[[Callable[[Server], None]], Coroutine[Any, Any, None]]
+Find = Callable[[Callable[[RemoteServer], None]], Coroutine[Any, Any, None]]
 """Calls a function with each server that it finds."""
 
 
 class ListedServer(msgspec.Struct, frozen=True):
     """A server of the list, with what it said last."""
 
-    server: Server
+    server: RemoteServer
     models: "tuple[ModelOnServer, ...]" = ()
     is_asking: bool = False
     has_answered: bool = False
@@ -39,7 +39,7 @@ class ListedServer(msgspec.Struct, frozen=True):
 class UntrustedServer(msgspec.Struct, frozen=True):
     """A server whose certificate the system doesn't trust, for the user to decide."""
 
-    server: Server
+    server: RemoteServer
     key: str
     certificate: str
     fingerprint: str
@@ -47,7 +47,7 @@ class UntrustedServer(msgspec.Struct, frozen=True):
 
 class RemoteState(msgspec.Struct, frozen=True):
     servers: tuple[ListedServer, ...] = ()
-    found: tuple[Server, ...] = ()
+    found: tuple[RemoteServer, ...] = ()
     """Servers that were found and are not in the list."""
     searching: Search = ""
     has_searched: Search = ""
@@ -80,11 +80,11 @@ class RemoteService:
 
         return RemoteClient(self.find_server, load_token)
 
-    def find_server(self, address: str) -> Server:
+    def find_server(self, address: str) -> RemoteServer:
         """Return the server of the list, or a new one. Raises BadRequest if it may not be used."""
         self._check(address)
         listed = self._listed(address)
-        return listed.server if listed is not None else Server(address)
+        return listed.server if listed is not None else RemoteServer(address)
 
     async def add(self, address: str, key: str = "", name: str = "") -> bool:
         """Ask the server at an address and add it to the list. Return whether that worked.
@@ -92,7 +92,7 @@ class RemoteService:
         If not, the state has the problem, or the certificate to decide on.
         """
         try:
-            server = Server(read_address(address), name.strip())
+            server = RemoteServer(read_address(address), name.strip())
             self._check(server.address)
         except BadRequest as error:
             self.state.update(problem=error.sentence)
@@ -177,7 +177,7 @@ class RemoteService:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _add(self, server: Server, key: str) -> bool:
+    async def _add(self, server: RemoteServer, key: str) -> bool:
         from qwendesk.remote.connection import Connection, fetch_certificate
         from qwendesk.remote.errors import ServerError
 
@@ -220,7 +220,7 @@ class RemoteService:
             _logger.exception("Looking for servers failed")
         self.state.update(searching="", has_searched=where)
 
-    def _note_found(self, server: Server) -> None:
+    def _note_found(self, server: RemoteServer) -> None:
         known = {each.server.address for each in self.state.value.servers}
         known |= {each.address for each in self.state.value.found}
         if server.address not in known and not is_own_server(server.address, self._own_addresses()):

@@ -7,7 +7,7 @@ from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.messages import DocumentPart, ImagePart, Message, TextPart, ToolCall
 from qwendesk.engine.protocol import Begun
-from qwendesk.remote.dialects import Dialect
+from qwendesk.remote.dialects import ServerDialect
 from qwendesk.remote.pictures import EncodePicture
 
 
@@ -15,7 +15,7 @@ def request_body(
     model: str,
     messages: Sequence[Message],
     options: GenerationOptions,
-    dialect: Dialect,
+    dialect: ServerDialect,
     picture: EncodePicture,
     *,
     tools_json: Sequence[str] = (),
@@ -54,7 +54,7 @@ def request_body(
 
 
 def wire_messages(
-    messages: Sequence[Message], dialect: Dialect, picture: EncodePicture, *, keep_reasoning: bool
+    messages: Sequence[Message], dialect: ServerDialect, picture: EncodePicture, *, keep_reasoning: bool
 ) -> Iterator[dict[str, Any]]:
     """Yield the messages. Reasoning of earlier turns is left out unless it is to be kept; that of tool rounds stays.
 
@@ -113,7 +113,7 @@ def _part(part: TextPart | ImagePart, picture: EncodePicture) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": picture(part)}}
 
 
-def _sampling(options: GenerationOptions, dialect: Dialect) -> dict[str, Any]:
+def _sampling(options: GenerationOptions, dialect: ServerDialect) -> dict[str, Any]:
     body: dict[str, Any] = {
         "temperature": options.temperature,
         "top_p": options.top_p,
@@ -136,7 +136,7 @@ def _sampling(options: GenerationOptions, dialect: Dialect) -> dict[str, Any]:
     return body
 
 
-def _thinking(options: GenerationOptions, dialect: Dialect) -> Mapping[str, Any]:
+def _thinking(options: GenerationOptions, dialect: ServerDialect) -> Mapping[str, Any]:
     if dialect.thinking == "effort":
         return {} if options.enable_thinking else {"reasoning_effort": "none"}
     if dialect.thinking != "template":
@@ -157,7 +157,7 @@ def _thinking(options: GenerationOptions, dialect: Dialect) -> Mapping[str, Any]
     return body
 
 
-def _continuation(messages: list[dict[str, Any]], begun: Begun, dialect: Dialect) -> Mapping[str, Any]:
+def _continuation(messages: list[dict[str, Any]], begun: Begun, dialect: ServerDialect) -> Mapping[str, Any]:
     """Add the partial answer to the messages, and return what says that it is to be continued."""
     message: dict[str, Any] = {"role": "assistant", "content": begun.text}
     if begun.reasoning:

@@ -20,7 +20,7 @@ from qwendesk.server.limits import Limits
 from qwendesk.server.messages_request import read_messages_request
 from qwendesk.server.refusals import ApiFamily, Refused, error_body
 from qwendesk.server.requests import RequestLog
-from qwendesk.server.served_models import ServedModel, ServedModels
+from qwendesk.server.served_models import ListedModel, ServedModels
 
 _logger = logging.getLogger(__name__)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -264,7 +264,7 @@ def _preflight() -> web.Response:
     )
 
 
-def _model_object(model: ServedModel, models: ServedModels) -> dict[str, Any]:
+def _model_object(model: ListedModel, models: ServedModels) -> dict[str, Any]:
     """Return a model in the words of both OpenAI's and Anthropic's API."""
     report = models.loaded if model.is_loaded else None
     known = {} if report is None else {"max_input_tokens": report.n_ctx, "meta": {"n_ctx": report.n_ctx}}

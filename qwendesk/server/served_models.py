@@ -34,7 +34,7 @@ async def _none() -> None:
     return None
 
 
-class ServedModel(msgspec.Struct, frozen=True):
+class ListedModel(msgspec.Struct, frozen=True):
     id: str
     is_loaded: bool = False
 
@@ -69,11 +69,11 @@ class ServedModels:
     def is_frozen(self) -> bool:
         return self._engine.state.is_silent
 
-    async def all(self) -> tuple[ServedModel, ...]:
+    async def all(self) -> tuple[ListedModel, ...]:
         """Return the models, first the one that answers a request without a name."""
         loaded = "" if self.loaded is None else self.loaded.options.model
         ids, _ = await self._known()
-        return tuple(ServedModel(name, is_loaded=_same(model, loaded)) for name, model in ids.items())
+        return tuple(ListedModel(name, is_loaded=_same(model, loaded)) for name, model in ids.items())
 
     async def expected(self, name: str) -> str:
         """Return the id of the model that will answer a request for `name`. Raise Refused if there is none."""

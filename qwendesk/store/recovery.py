@@ -19,7 +19,7 @@ from qwendesk.store.backups import Backup
 from qwendesk.store.database import Database
 from qwendesk.store.migrations import FILL_DOCUMENTS
 from qwendesk.store.rows import doubted
-from qwendesk.store.salvage import Outcome, salvage
+from qwendesk.store.salvage import TableOutcome, salvage
 
 
 class Recovered(msgspec.Struct, frozen=True):
@@ -27,8 +27,8 @@ class Recovered(msgspec.Struct, frozen=True):
 
     chats: int
     messages: int
-    chat_rows: Outcome
-    message_rows: Outcome
+    chat_rows: TableOutcome
+    message_rows: TableOutcome
     lost_titles: int
     """Number of chats whose row is lost but whose messages were found."""
     doubted_chats: int

@@ -34,7 +34,7 @@ _CHANGES_WITH: Final = MappingProxyType({"chats": ("changed_s",)})
 """Columns by which two versions of a row are told apart, where not all matter: a chat changes while it is read too."""
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class TableOutcome(msgspec.Struct, frozen=True):
     """What became of the rows of one table."""
 
     salvaged: int = 0
@@ -46,7 +46,7 @@ class Outcome(msgspec.Struct, frozen=True):
     """False if the index of the table is damaged too, so that more rows may be lost than are known."""
 
 
-def salvage(damaged: Path, backup: Path | None, target: sqlite3.Connection) -> dict[str, Outcome]:
+def salvage(damaged: Path, backup: Path | None, target: sqlite3.Connection) -> dict[str, TableOutcome]:
     """Fill the empty tables of `target` inside the caller's transaction. Damage in `damaged` raises no error."""
     target.execute("PRAGMA defer_foreign_keys = ON")
     tables = {name: _TableSalvage(target, name) for name in KEYS}
@@ -203,10 +203,10 @@ class _TableSalvage:
             else:
                 self._incomplete += is_added
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> TableOutcome:
         lost = tuple(key for rowid, key in self._expected.items() if not self._has(rowid, key))
         is_exact = self._is_exact or (self.is_whole and not self._flawed)
-        return Outcome(self._salvaged, self._from_backup, self._incomplete, lost, is_exact)
+        return TableOutcome(self._salvaged, self._from_backup, self._incomplete, lost, is_exact)
 
     def _is_worth_keeping(self, values: Sequence[Value]) -> bool:
         """Return whether all values that `_NEEDED` names are readable in a damaged row."""

@@ -11,7 +11,7 @@ import pytest
 from qwendesk.bench.bench_engine import BenchEngine
 from qwendesk.bench.bench_runs import BenchRuns
 from qwendesk.bench.compare import CompareService
-from qwendesk.bench.comparison import ENDED, Column, Comparison
+from qwendesk.bench.comparison import ENDED, Column, PromptComparison
 from qwendesk.bench.quality_service import QualityPlan, QualityService
 from qwendesk.bench.records import BenchRecords
 from qwendesk.bench.speed_service import SpeedService
@@ -67,7 +67,7 @@ async def compare(runs: BenchRuns, _folder: Path) -> None:
     )  # fmt: skip
     columns = (Column(model="/models/one.gguf"), Column(model="/models/two.gguf"))
     try:
-        await service.run(Comparison(prompt="Which colour?", columns=columns))
+        await service.run(PromptComparison(prompt="Which colour?", columns=columns))
     finally:
         assert not service.state.value.is_running
         assert all(result.phase in ENDED for result in service.state.value.results)

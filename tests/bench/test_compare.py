@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from qwendesk.bench.bench_runs import BenchRuns
 from qwendesk.bench.compare import CompareService
-from qwendesk.bench.comparison import Column, ColumnResult, Comparison, ComparisonState
+from qwendesk.bench.comparison import Column, ColumnResult, ComparisonState, PromptComparison
 from qwendesk.chat.question_files import answer_options, read_question
 from qwendesk.core import paths
 from qwendesk.core.chats import ChatSettings
@@ -53,7 +53,7 @@ class Desk:
         )
 
     async def ask(self, *columns: Column, prompt: str = QUESTION, files: tuple[str, ...] = ()) -> ComparisonState:
-        await self.compare.run(Comparison(prompt=prompt, files=files, columns=columns))
+        await self.compare.run(PromptComparison(prompt=prompt, files=files, columns=columns))
         return self.compare.state.value
 
     async def close(self) -> None:
@@ -148,12 +148,12 @@ async def test_a_seed_left_to_chance_is_drawn_and_shown(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("comparison", "word"),
     [
-        (Comparison(prompt=" ", columns=(column(), column())), "prompt"),
-        (Comparison(prompt="Hi", columns=(column(), column(temperature="hot"))), "temperature"),
-        (Comparison(prompt="Hi", files=("/nowhere/none.png",), columns=(column(), column())), "none.png"),
+        (PromptComparison(prompt=" ", columns=(column(), column())), "prompt"),
+        (PromptComparison(prompt="Hi", columns=(column(), column(temperature="hot"))), "temperature"),
+        (PromptComparison(prompt="Hi", files=("/nowhere/none.png",), columns=(column(), column())), "none.png"),
     ],
 )
-async def test_what_cannot_be_asked_is_said_in_a_sentence(desk: Desk, comparison: Comparison, word: str) -> None:
+async def test_what_cannot_be_asked_is_said_in_a_sentence(desk: Desk, comparison: PromptComparison, word: str) -> None:
     await desk.compare.run(comparison)
 
     state = desk.compare.state.value

@@ -5,8 +5,8 @@ import pytest
 from qwendesk.bench.comparison import (
     Column,
     ColumnResult,
-    Comparison,
     ComparisonState,
+    PromptComparison,
     column_texts,
     joined_changes,
     split_changes,
@@ -36,7 +36,7 @@ def test_prompt_settings_figures_and_answers_are_written() -> None:
             differences=differences("It is blue.", "It is grey."),
         ),
     )
-    comparison = Comparison(prompt="Which colour?\nSay it.", files=("/pictures/sky.png",), columns=COLUMNS)
+    comparison = PromptComparison(prompt="Which colour?\nSay it.", files=("/pictures/sky.png",), columns=COLUMNS)
 
     text = comparison_markdown(ComparisonState(comparison=comparison, results=results))
 
@@ -60,7 +60,9 @@ def test_equal_answers_and_failures_are_named() -> None:
         ),
     )
 
-    text = comparison_markdown(ComparisonState(comparison=Comparison(prompt="Well?", columns=COLUMNS), results=results))
+    text = comparison_markdown(
+        ComparisonState(comparison=PromptComparison(prompt="Well?", columns=COLUMNS), results=results)
+    )
 
     assert "Same as A" in text
     assert "**The engine stopped.**" in text

@@ -5,7 +5,16 @@ from collections.abc import Callable
 
 import pytest
 
-from qwendesk.bench.tune_rules import Changes, Dimension, Speed, Trial, best_trial, gains, measured, next_candidate
+from qwendesk.bench.tune_rules import (
+    Changes,
+    Dimension,
+    Speed,
+    TriedOptions,
+    best_trial,
+    gains,
+    measured,
+    next_candidate,
+)
 from qwendesk.core.benchmarks import SpeedSamples
 
 THREADS = Dimension(
@@ -42,23 +51,25 @@ def search(
     fits: Callable[[Changes], bool] = lambda _changes: True,
     spread: float = 0.001,
     chance: random.Random | None = None,
-) -> list[Trial]:
+) -> list[TriedOptions]:
     """Run a search in which each measurement takes 10 seconds, and what doesn't fit takes none."""
-    trials: list[Trial] = []
+    trials: list[TriedOptions] = []
     left_s = limit_s
     while (changes := next_candidate(dimensions, trials, left_s)) is not None:
         if fits(changes):
             trials.append(
-                Trial(changes=changes, speed=speed(*surface(changes), spread=spread, chance=chance), seconds=10.0)
+                TriedOptions(
+                    changes=changes, speed=speed(*surface(changes), spread=spread, chance=chance), seconds=10.0
+                )
             )
             left_s -= 10.0
         else:
-            trials.append(Trial(changes=changes, why_not="It doesn't fit."))
+            trials.append(TriedOptions(changes=changes, why_not="It doesn't fit."))
         assert len(trials) < 200, "the search doesn't end"
     return trials
 
 
-def found(trials: list[Trial]) -> dict:
+def found(trials: list[TriedOptions]) -> dict:
     best = best_trial(trials)
     assert best is not None
     return best.changes
@@ -188,7 +199,7 @@ def test_a_faster_prompt_is_a_gain_too() -> None:
 
 
 def test_a_search_without_a_speed_of_the_users_settings_ends() -> None:
-    failed = [Trial(changes={}, why_not="The engine stopped.", seconds=3.0)]
+    failed = [TriedOptions(changes={}, why_not="The engine stopped.", seconds=3.0)]
 
     assert next_candidate(ALL, failed, 100.0) is None
     assert best_trial(failed) is None

@@ -1,7 +1,7 @@
 """What auto-tune says about what it tried."""
 
 from qwendesk.bench.auto_tune import TuneState
-from qwendesk.bench.tune_rules import Speed, Trial
+from qwendesk.bench.tune_rules import Speed, TriedOptions
 from qwendesk.bench.tune_text import progress_text, result_sentence, tune_lines
 from qwendesk.core.benchmarks import SpeedSamples
 from qwendesk.core.options import LoadOptions
@@ -9,11 +9,13 @@ from qwendesk.core.options import LoadOptions
 OPTIONS = LoadOptions(model="/models/m.gguf")
 
 
-def trial(prompt: float, decode: float, **changes: object) -> Trial:
-    return Trial(changes=changes, speed=Speed(SpeedSamples(tok_s=(prompt,) * 3), SpeedSamples(tok_s=(decode,) * 3)))
+def trial(prompt: float, decode: float, **changes: object) -> TriedOptions:
+    return TriedOptions(
+        changes=changes, speed=Speed(SpeedSamples(tok_s=(prompt,) * 3), SpeedSamples(tok_s=(decode,) * 3))
+    )
 
 
-def state(*trials: Trial, **values: object) -> TuneState:
+def state(*trials: TriedOptions, **values: object) -> TuneState:
     return TuneState(options=OPTIONS, trials=trials, **values)  # type: ignore[arg-type]
 
 
@@ -40,7 +42,7 @@ def test_a_run_without_time_says_so() -> None:
 
 
 def test_each_set_of_options_has_one_line_with_its_gain_or_why_there_is_none() -> None:
-    refused = Trial(changes={"n_ubatch": 4096}, why_not="It needs more memory than may be used.")
+    refused = TriedOptions(changes={"n_ubatch": 4096}, why_not="It needs more memory than may be used.")
 
     lines = tune_lines(state(trial(500, 41), refused, FOUND, FOUND, trial(500, 20, n_threads=1), trial(500, 41)))
 

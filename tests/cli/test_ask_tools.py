@@ -22,7 +22,7 @@ from qwendesk.core.messages import ToolCall
 from qwendesk.core.tool_context import CallContext
 from qwendesk.engine.protocol import Generate
 from qwendesk.mcp.secret_values import save_secrets
-from qwendesk.mcp.server_config import NewServer, ServerList, server_list_file
+from qwendesk.mcp.server_config import McpServerList, NewServer, server_list_file
 from qwendesk.mcp_tools import server_switch
 from qwendesk.toolbox.web_tools import web_tools
 from tests.decoding import office_files
@@ -179,7 +179,7 @@ def server(tmp_path, monkeypatch) -> Iterator[NewServer]:
     monkeypatch.setattr(paths, "config_folder", lambda: tmp_path / "config")
     server = friendly("My notes")
     save_secrets(server.config, server.secrets)
-    server_list_file().write(ServerList(servers=(server.config,)))
+    server_list_file().write(McpServerList(servers=(server.config,)))
     yield server
     keyring.set_keyring(before)
 

@@ -10,7 +10,7 @@ from qwendesk.cli import main as cli
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.units import GIB
 from qwendesk.engines.engine_choice import EngineChoice
-from qwendesk.engines.trial import Trial
+from qwendesk.engines.trial import EngineTrial
 from qwendesk.hardware.snapshot import GpuReading
 from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
 
@@ -22,9 +22,9 @@ RIGHT = [
 
 
 TRIALS = (
-    Trial(name="vulkan", backend="vulkan", reason="The Vulkan loader is missing."),
-    Trial(name="cpu-avx2", backend="cpu", usable=True),
-    Trial(name="cpu-sse42", backend="cpu", usable=True),
+    EngineTrial(name="vulkan", backend="vulkan", reason="The Vulkan loader is missing."),
+    EngineTrial(name="cpu-avx2", backend="cpu", usable=True),
+    EngineTrial(name="cpu-sse42", backend="cpu", usable=True),
 )
 
 

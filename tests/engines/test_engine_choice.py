@@ -14,7 +14,7 @@ from qwendesk.engine.client import WorkerClient, WorkerTimeouts
 from qwendesk.engine.engine_folders import read_engine, wrong_files
 from qwendesk.engines import crash_counts
 from qwendesk.engines.engine_choice import INSTALLED, EngineChoice, EngineChoiceService, backend_in
-from qwendesk.engines.trial import Trial, exit_reason, try_engine
+from qwendesk.engines.trial import EngineTrial, exit_reason, try_engine
 from tests.fakes.engine_folders import CPU, LIBRARY, VERSION, Tries, make_engine
 from tests.links import skip_without_links
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.asyncio
 
 def service(
     place: Path,
-    tries: Callable[..., Awaitable[Trial]],
+    tries: Callable[..., Awaitable[EngineTrial]],
     features: tuple[str, ...] = ("avx2", "sse4_2"),
     *,
     is_safe: bool = False,
@@ -99,7 +99,7 @@ async def test_start_that_never_finished_counts_as_a_crash(tmp_path: Path) -> No
     """As when the whole PC went down: the count is on disk before the engine starts."""
     make_engine(tmp_path, "vulkan", "vulkan")
 
-    async def take_the_pc_down(*_: object) -> Trial:
+    async def take_the_pc_down(*_: object) -> EngineTrial:
         raise KeyboardInterrupt
 
     for _ in range(2):
@@ -244,7 +244,7 @@ async def test_engine_whose_program_an_antivirus_took_away_is_tried_again_once_i
     make_engine(tmp_path, "cpu")
     program = tmp_path / "quarantined" / "QwenDeskEngine"
 
-    async def try_quarantined(name: str, backend: Backend, engine: EngineFolder | None) -> Trial:
+    async def try_quarantined(name: str, backend: Backend, engine: EngineFolder | None) -> EngineTrial:
         return await try_engine(name, backend, engine, lambda _engine: WorkerClient((str(program), "--worker")))
 
     for _ in range(3):

@@ -10,7 +10,7 @@ import msgspec
 
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.engine_manifest import Backend, EngineFile, EngineFolder, EngineManifest
-from qwendesk.engines.trial import Trial
+from qwendesk.engines.trial import EngineTrial
 
 VERSION = "0.3.36"
 LIBRARY = {"win32": "llama.dll", "darwin": "libllama.dylib"}.get(sys.platform, "libllama.so")
@@ -47,7 +47,7 @@ def make_pack_file(folder: Path, name: str, /, backend: Backend = "cpu", **other
 class Tries:
     """Stands in for trying: which engines run, and which were started."""
 
-    def __init__(self, **runs: Trial | str) -> None:
+    def __init__(self, **runs: EngineTrial | str) -> None:
         self.runs = runs
         self.started: list[str] = []
         self.faults: dict[str, str] = {}
@@ -60,12 +60,14 @@ class Tries:
     async def prove(self, engine: EngineFolder) -> str:
         return self.faults.get(engine.name, "")
 
-    async def __call__(self, name: str, backend: Backend, engine: EngineFolder | None) -> Trial:
+    async def __call__(self, name: str, backend: Backend, engine: EngineFolder | None) -> EngineTrial:
         self.started.append(name)
         if name in self.wait_for:
             await self.wait_for[name].wait()
         fate = self.runs.get(name.replace("-", "_"), "")
         if fate == "crash":
-            return Trial(name=name, backend=backend, engine=engine, reason="It crashed.", crashed=True)
+            return EngineTrial(name=name, backend=backend, engine=engine, reason="It crashed.", crashed=True)
         devices = self.devices.get(name, (CPU,) if backend == "cpu" else (GPU, CPU))
-        return Trial(name=name, backend=backend, engine=engine, usable=not fate, reason=str(fate), devices=devices)
+        return EngineTrial(
+            name=name, backend=backend, engine=engine, usable=not fate, reason=str(fate), devices=devices
+        )

@@ -12,7 +12,7 @@ from qwendesk.engine.worker.call_grammar import CallDialect, call_grammar
 from qwendesk.engine.worker.call_tags import written_name
 from qwendesk.engine.worker.model import LoadedModel
 from qwendesk.engine.worker.token_grammar import TokenGrammar
-from qwendesk.engine.worker.tools import Tool, read_tools
+from qwendesk.engine.worker.tools import CallableTool, read_tools
 from tests.engine.worker.conftest import Demo
 from tests.engine.worker.parsed_answers import writer_for
 from tests.fakes.answer_stream import FakeAnswerStream, ScriptedAnswer
@@ -50,7 +50,7 @@ class CallingClient(FakeEngineClient):
         self.last_calls = tuple(each.call for each in events if isinstance(each, Called) and each.call is not None)
         return ScriptedAnswer(calls=self.last_calls)
 
-    def _allowed(self, tools: dict[str, Tool], written: str) -> str:
+    def _allowed(self, tools: dict[str, CallableTool], written: str) -> str:
         """Return what of the call the grammar allows."""
         tokens = self._tokens(written)
         model = cast("LoadedModel", SimpleNamespace(vocab=self._demo.vocab))

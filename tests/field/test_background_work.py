@@ -16,7 +16,7 @@ from qwendesk.chat.view.thread.formula_svg import Drawing, draw
 from qwendesk.chat.view.thread.formulas import FormulaCache
 from qwendesk.hub.library_places import HostEnvironment
 from qwendesk.mcp.host_connection import HostConnection
-from qwendesk.mcp.host_protocol import Answered, CallTool, Progress, encode_line
+from qwendesk.mcp.host_protocol import Answered, CallTool, ProgressNote, encode_line
 from qwendesk.meters import service as meters
 from qwendesk.models import library_watch
 from qwendesk.models.downloads import DownloadsService
@@ -163,7 +163,7 @@ async def test_an_mcp_server_is_read_on(monkeypatch: pytest.MonkeyPatch) -> None
         async def wait(self) -> int:
             return 0
 
-    def fail(_progress: Progress) -> None:
+    def fail(_progress: ProgressNote) -> None:
         raise ValueError
 
     connection = HostConnection(hostile("never").config.launch({}), lambda _offer: None, lambda _connection: None)
@@ -171,7 +171,7 @@ async def test_an_mcp_server_is_read_on(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(connection, "_kill", lambda: asyncio.sleep(0))
     asking = asyncio.create_task(connection.ask(lambda number: CallTool(number, "go", {}), 600.0, fail))
     await asyncio.sleep(0)
-    for event in (Progress(1, 0.5, ""), Answered(1, "found")):
+    for event in (ProgressNote(1, 0.5, ""), Answered(1, "found")):
         Process.stdout.feed_data(encode_line(event))
     reading = asyncio.create_task(connection._read())
 

@@ -19,7 +19,7 @@ from qwendesk.core.messages import CallRecord, Message, TextPart, ToolCall, Tool
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.tool_context import ConsentRequest
 from qwendesk.engines.engine_service import EngineService
-from qwendesk.mcp.server_config import ServerConfig, ServerList, new_id, server_list_file
+from qwendesk.mcp.server_config import McpServerList, ServerConfig, new_id, server_list_file
 from qwendesk.settings.service import settings_file
 from qwendesk.store.opening import FILE_NAME, open_store
 from qwendesk.store.rows import settings as settings_of
@@ -266,7 +266,7 @@ def test_an_mcp_server_whose_entry_is_damaged_is_off(damage: tuple[str, str], tm
         file = server_list_file()
         off = ServerConfig(new_id(), "Mail", command="mail-server", is_on=False, tools_off=("send",))
         other = ServerConfig(new_id(), "Clock", command="clock-server")
-        file.write(ServerList(servers=(off, other)))
+        file.write(McpServerList(servers=(off, other)))
         file.path.write_bytes(file.path.read_bytes().replace(damage[0].encode(), damage[1].encode()))
 
         assert [each.is_on for each in file.read().servers] == [False, True]

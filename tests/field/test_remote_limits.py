@@ -23,13 +23,13 @@ from qwendesk.core.served_model import ServedModel
 from qwendesk.engine.protocol import Delta, Finished, LoadReport, PromptProgress
 from qwendesk.hub.network import HubError, Network
 from qwendesk.hub.remote import Hub
-from qwendesk.mcp.server import Server as McpServer
+from qwendesk.mcp.server import RunningMcpServer
 from qwendesk.mcp.server_config import NewServer, ServerConfig, new_id
 from qwendesk.mcp.service import McpService
 from qwendesk.remote import answer_reader, answer_stream, connection
 from qwendesk.remote.connection import Connection
 from qwendesk.remote.inspection import list_models
-from qwendesk.remote.servers import Server
+from qwendesk.remote.servers import RemoteServer
 from qwendesk.remote.service import RemoteService
 from qwendesk.remote.think_splitter import ThinkSplitter
 from qwendesk.server.served_models import ServedModels
@@ -240,7 +240,7 @@ async def test_headers_and_refusals_byte_by_byte_end(remote: RemoteDesk, monkeyp
     serving: list[asyncio.Future[None]] = []
     heads = [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 500 No\r\nContent-Length: 99999\r\n\r\n"]
     server = await asyncio.start_server(accept, "127.0.0.1", 0)
-    asked = Connection(Server(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"))
+    asked = Connection(RemoteServer(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"))
     for _ in range(2):
         with pytest.raises(httpx2.ReadTimeout):
             async with asked.stream("/v1/chat/completions", {}) as answer:
@@ -303,7 +303,7 @@ async def test_clients_of_our_server_are_told(
 @pytest.mark.usefixtures("own_config")
 async def test_an_mcp_server_over_http_that_never_answers_is_given_up(remote: RemoteDesk) -> None:
     other = await remote.serve({"/mcp": Stream([], holds=True)})
-    service = McpService(make_server=functools.partial(McpServer, start_s=1.0))
+    service = McpService(make_server=functools.partial(RunningMcpServer, start_s=1.0))
     await service.add([NewServer(ServerConfig(new_id(), "Mute", address=f"{other.address}/mcp"))])
 
     await until(service, lambda: "no answer within 1 s" in problem(service))
@@ -313,7 +313,7 @@ async def test_an_mcp_server_over_http_that_never_answers_is_given_up(remote: Re
 @pytest.mark.parametrize("address", ["https://api.example.org", "http://192.168.1.5:8080"])
 def test_a_dead_connection_is_found_wherever_the_server_is(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "getproxies", dict)
-    transport = Connection(Server(address))._client._transport
+    transport = Connection(RemoteServer(address))._client._transport
 
     assert isinstance(transport, httpx2.AsyncHTTPTransport)
     assert transport._pool._socket_options == connection._keepalive()
@@ -350,7 +350,7 @@ async def test_what_a_server_says_of_its_models_is_bounded(remote: RemoteDesk) -
     replies = made_up_server.llama_server() | {"/v1/models": {"data": [*odd, *models]}}
     replies["/props"]["default_generation_settings"] = {"n_ctx": 10**300}
     server = await remote.serve(replies)
-    asked = Connection(Server(server.address))
+    asked = Connection(RemoteServer(server.address))
 
     listed = await list_models(asked, "llama-server")
     report = await remote.use(server, "model 1")

@@ -17,7 +17,7 @@ from qwendesk.core.messages import ToolCall
 from qwendesk.core.tool_context import CallContext
 from qwendesk.engine.worker.call_grammar import CallDialect
 from qwendesk.engine.worker.call_tags import written_name
-from qwendesk.mcp.server_config import ServerList, server_list_file
+from qwendesk.mcp.server_config import McpServerList, server_list_file
 from qwendesk.mcp.view.server_texts import offer_text
 from qwendesk.mcp_tools import server_switch
 from qwendesk.toolbox.tool import Arguments, Tool
@@ -124,7 +124,7 @@ async def called_of_server(desk: Desk, written: str, schema: Any) -> Any:
 def give_server(schema: Any) -> None:
     """Add an MCP server for the command line, with one tool of this schema."""
     server = hostile("given", json.dumps({"use": schema}), name="Given")
-    server_list_file().write(ServerList(servers=(server.config,)))
+    server_list_file().write(McpServerList(servers=(server.config,)))
 
 
 def asked(client: FakeEngineClient, tools: str, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Any:

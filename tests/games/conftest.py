@@ -15,12 +15,12 @@ from qwendesk.engine.protocol import LoadReport
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.games.rules import ProgramMemory, VramPressure
 from qwendesk.games.service import GameMode, GameSources
-from qwendesk.hardware.programs import Program
+from qwendesk.hardware.programs import RunningProgram
 from qwendesk.settings.service import SettingsService
 from tests.fakes.engine import FakeEngineClient, decide_by_default
 from tests.fakes.gaming_pc import REPORT
 
-GAME = Program(900, "Cyberdrome.exe")
+GAME = RunningProgram(900, "Cyberdrome.exe")
 OPTIONS = LoadOptions(model="/models/Qwen3.5-35B-A3B.gguf", n_ctx=4096)
 ON_CPU = msgspec.structs.replace(OPTIONS, n_cpu_moe=40)
 
@@ -33,8 +33,8 @@ class GameDesk:
         self.engine = EngineService(self.client, decide=decide_by_default)
         self.chat = ChatService(self.client, self.engine)
         self.settings = SettingsService(folder / "settings.json")
-        self.running: tuple[Program, ...] = ()
-        self.full_screen: Program | None = None
+        self.running: tuple[RunningProgram, ...] = ()
+        self.full_screen: RunningProgram | None = None
         self.pressure = VramPressure()
         self.looked: list[str] = []
         self.moved: LoadOptions | None = ON_CPU
@@ -80,11 +80,11 @@ class GameDesk:
         while not condition():  # noqa: ASYNC110 - what it looks at has no event
             await asyncio.sleep(0)
 
-    def _running(self) -> tuple[Program, ...]:
+    def _running(self) -> tuple[RunningProgram, ...]:
         self.looked.append("running")
         return self.running
 
-    def _full_screen(self) -> Program | None:
+    def _full_screen(self) -> RunningProgram | None:
         self.looked.append("full screen")
         return self.full_screen
 

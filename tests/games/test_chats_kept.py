@@ -18,7 +18,7 @@ from qwendesk.engine.protocol import LoadReport
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.games.rules import VramPressure
 from qwendesk.games.service import GameMode, GameSources
-from qwendesk.hardware.programs import Program
+from qwendesk.hardware.programs import RunningProgram
 from qwendesk.settings.service import SettingsService
 from tests.games.conftest import GAME, rule
 
@@ -40,7 +40,7 @@ class RealDesk:
         self.chat = ChatService(client, self.engine, NoChatSaver(), states=self.states)
         self.settings = SettingsService(folder / "settings.json")
         self.settings.change({"game_programs": (rule("unload"),)})
-        self.running: tuple[Program, ...] = ()
+        self.running: tuple[RunningProgram, ...] = ()
         self.game = GameMode(
             self.engine,
             self.settings,

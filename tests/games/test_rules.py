@@ -18,9 +18,9 @@ from qwendesk.games.rules import (
     find_cause,
     next_track,
 )
-from qwendesk.hardware.programs import Program
+from qwendesk.hardware.programs import RunningProgram
 
-GAME, VIDEO = Program(900, "Cyberdrome.exe"), Program(77, "firefox")
+GAME, VIDEO = RunningProgram(900, "Cyberdrome.exe"), RunningProgram(77, "firefox")
 LISTED = ProgramRule("cyberdrome", "unload")
 PRESSING = Cause("Cyberdrome.exe", "unload", is_listed=False, pid=900)
 QUIET = Observation()
@@ -30,16 +30,18 @@ def options(*rules: ProgramRule, **changes: object) -> AppOptions:
     return msgspec.structs.replace(AppOptions(game_programs=rules), **changes)
 
 
-def short(*programs: ProgramMemory, full_screen: Program | None = None, is_in_front: bool = False) -> Observation:
+def short(
+    *programs: ProgramMemory, full_screen: RunningProgram | None = None, is_in_front: bool = False
+) -> Observation:
     pressure = VramPressure(is_short=True, programs=programs, free_bytes=300 * MIB)
     return Observation(running=(GAME, VIDEO), pressure=pressure, full_screen=full_screen, is_in_front=is_in_front)
 
 
-def took(n_bytes: int, program: Program = GAME) -> ProgramMemory:
+def took(n_bytes: int, program: RunningProgram = GAME) -> ProgramMemory:
     return ProgramMemory(program.name, program.pid, n_bytes)
 
 
-def runs(*programs: Program) -> Observation:
+def runs(*programs: RunningProgram) -> Observation:
     return Observation(running=programs)
 
 
@@ -65,8 +67,8 @@ def runs(*programs: Program) -> Observation:
         (short(took(300 * MIB, VIDEO), full_screen=VIDEO), options(), None),
         (short(full_screen=GAME), options(), None),
         (short(took(300 * MIB, VIDEO), took(2 * GIB)), options(), "Cyberdrome.exe: unload"),
-        (short(took(2 * GIB, Program(5, "dwm.exe"))), options(), None),
-        (short(took(2 * GIB, Program(5, "qwendesk-engine"))), options(), None),
+        (short(took(2 * GIB, RunningProgram(5, "dwm.exe"))), options(), None),
+        (short(took(2 * GIB, RunningProgram(5, "qwendesk-engine"))), options(), None),
         (short(ProgramMemory("", None, 2 * GIB)), options(), ": unload"),
         (short(ProgramMemory("", None, 700 * MIB), full_screen=GAME), options(), "Cyberdrome.exe: unload"),
         (Observation(pressure=VramPressure(programs=(took(9 * GIB),)), full_screen=GAME), options(), None),
@@ -149,7 +151,7 @@ def test_the_model_is_unloaded_if_moving_its_experts_was_not_enough() -> None:
 
 def test_one_program_after_another_leaves_no_gap() -> None:
     chosen = options(LISTED, ProgramRule("other", "unload"))
-    other = Program(5, "other")
+    other = RunningProgram(5, "other")
     track = GameTrack(active=Cause("cyberdrome", "unload", is_listed=True))
     assert follow(track, [runs(GAME, other), *[runs(other)] * 6], chosen) == "uuuuuuu"
     weaker = options(LISTED, ProgramRule("other", "experts"))

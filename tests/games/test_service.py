@@ -10,7 +10,7 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.units import GIB
 from qwendesk.engine.protocol import Unload
 from qwendesk.engine.state import Phase
-from qwendesk.hardware.programs import Program
+from qwendesk.hardware.programs import RunningProgram
 from tests.fakes.engine import ScriptedAnswer
 from tests.games.conftest import GAME, ON_CPU, OPTIONS, GameDesk, rule
 
@@ -236,7 +236,7 @@ async def test_an_error_while_looking_is_logged_once_and_the_next_look_counts(
     desk.running = (GAME,)
     looks = 0
 
-    def fail_twice() -> tuple[Program, ...]:
+    def fail_twice() -> tuple[RunningProgram, ...]:
         nonlocal looks
         looks += 1
         if looks <= 2:
@@ -343,5 +343,5 @@ async def test_rules_are_added_changed_and_deleted(desk: GameDesk) -> None:
     assert desk.settings.options.game_programs == (rule("keep", "cyberdrome"), rule("experts", "blender"))
     desk.game.set_rule("Blender.exe", None)
     assert desk.settings.options.game_programs == (rule("keep", "cyberdrome"),)
-    desk.running = (GAME, Program(5, "qwendesk-engine"))
+    desk.running = (GAME, RunningProgram(5, "qwendesk-engine"))
     assert await desk.game.started_names() == ("Cyberdrome.exe",)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -39,18 +40,31 @@ Place = Mapping[str, object]
 Compute = Callable[..., Path]
 
 
+class Truth(NamedTuple):
+    """Copies of the demo model and its vision file with 32-bit weights, whose logits on the CPU are the measure.
+
+    The vision file as it is, with 16-bit weights, moves the CPU's own logits after a picture by an rms of 0.07.
+    """
+
+    model: Path
+    mmproj: Path
+
+
 @pytest.fixture(scope="session")
-def truth_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the demo model with 32-bit weights, whose logits on the CPU every engine is held to."""
-    return write_f32(paths.demo_model(), tmp_path_factory.mktemp("f32") / "demo-F32.gguf")
+def truth_files(tmp_path_factory: pytest.TempPathFactory) -> Truth:
+    folder = tmp_path_factory.mktemp("f32")
+    return Truth(
+        model=write_f32(paths.demo_model(), folder / "demo-F32.gguf"),
+        mmproj=write_f32(paths.demo_mmproj(), folder / "mmproj-demo-F32.gguf"),
+    )
 
 
 class Computations:
     """Runs tests/gpu/logits.py, each time in a process of its own, and keeps what it found."""
 
-    def __init__(self, folder: Path, truth_model: Path) -> None:
+    def __init__(self, folder: Path, truth_files: Truth) -> None:
         self._folder = folder
-        self._truth_model = truth_model
+        self._truth_files = truth_files
         self._picture = folder / "picture.png"
         ShapePicture("red", "circle", "white", 128).draw().save(self._picture)
         self._truths: dict[str, Path] = {}
@@ -60,7 +74,9 @@ class Computations:
         """Return the tokens and logits of the 32-bit copy on the CPU, with the same options. Computed once."""
         key = json.dumps({"picture": picture, **options}, sort_keys=True, default=str)
         if key not in self._truths:
-            place = {"model": str(self._truth_model), "devices": ("none",), "n_gpu_layers": 0, "vision": "cpu"}
+            place = {"model": str(self._truth_files.model), "devices": ("none",), "n_gpu_layers": 0, "vision": "cpu"}
+            if picture:
+                place["mmproj"] = str(self._truth_files.mmproj)
             out, _ = self._run({**options, **place}, picture=picture)
             self._truths[key] = out
         return self._truths[key]
@@ -115,8 +131,8 @@ class Computations:
 
 
 @pytest.fixture(scope="session")
-def computations(tmp_path_factory: pytest.TempPathFactory, truth_model: Path):
-    made = Computations(tmp_path_factory.mktemp("logits"), truth_model)
+def computations(tmp_path_factory: pytest.TempPathFactory, truth_files: Truth):
+    made = Computations(tmp_path_factory.mktemp("logits"), truth_files)
     yield made
     if _REPORT and made.rows:
         Path(_REPORT).write_text(table(made.rows), encoding="utf-8")

@@ -5,11 +5,11 @@ import os
 import psutil
 import pytest
 
-from qwendesk.hardware.programs import Program, is_same_program, running_programs, started_programs
+from qwendesk.hardware.programs import RunningProgram, is_same_program, running_programs, started_programs
 
 
 def test_this_process_is_among_the_running_programs() -> None:
-    assert Program(os.getpid(), psutil.Process().name()) in running_programs()
+    assert RunningProgram(os.getpid(), psutil.Process().name()) in running_programs()
 
 
 def test_programs_of_the_user_are_listed_once_the_latest_first_without_our_own_processes() -> None:

@@ -8,7 +8,7 @@ from typing import get_args
 import msgspec
 import pytest
 
-from qwendesk.hub.catalog_schema import Note, Superseded, WithdrawnFile
+from qwendesk.hub.catalog_schema import QuantNote, Superseded, WithdrawnFile
 from qwendesk.hub.evidence import Upstream, model_files, with_duplicates, with_hashes
 from qwendesk.hub.file_hashes import hash_file
 from qwendesk.hub.finding_texts import FindingCode
@@ -152,7 +152,7 @@ def _imatrix(folder: Path, is_miss: bool) -> set[str]:
 
 def _better_quant(folder: Path, is_miss: bool) -> set[str]:
     instead = "" if is_miss else "UD-Q4_K_L"
-    note = Note("Q4_K_M", "A note.", "a test", model="Qwen3.5-35B-A3B", uploader="unsloth", instead=instead)
+    note = QuantNote("Q4_K_M", "A note.", "a test", model="Qwen3.5-35B-A3B", uploader="unsloth", instead=instead)
     return set(findings(unsloth(folder / Q4), catalog(notes=[note])))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import gguf
 import pytest
 
-from qwendesk.hub.catalog_schema import Note
+from qwendesk.hub.catalog_schema import QuantNote
 from qwendesk.hub.evidence import model_files, with_duplicates, with_hashes
 from qwendesk.hub.file_hashes import hash_file
 from qwendesk.hub.gguf_types import SUPPORTED_ARCHITECTURES
@@ -174,7 +174,7 @@ def test_ollama_file_without_manifest_is_recognised_by_vision_tensors(tmp_path: 
 
 
 def test_recommended_quant_is_named(tmp_path: Path) -> None:
-    note = Note(
+    note = QuantNote(
         "Q4_K_S",
         "UD-Q4_K_L is smaller and as good.",
         "a test",
@@ -182,7 +182,7 @@ def test_recommended_quant_is_named(tmp_path: Path) -> None:
         uploader="unsloth",
         instead="UD-Q4_K_L",
     )
-    plain = Note("Q4_K_M", "Fine.", "a test")
+    plain = QuantNote("Q4_K_M", "Fine.", "a test")
     known = catalog(notes=[note, plain])
     name = "Qwen3.5-35B-A3B-Q4_K_S.gguf"
 

@@ -15,8 +15,8 @@ from qwendesk.hub.catalog_schema import (
     Contents,
     CutOff,
     Licence,
-    Note,
     Part,
+    QuantNote,
     Repository,
     Superseded,
     WithdrawnFile,
@@ -45,7 +45,7 @@ def catalog(
     files: Sequence[CatalogFile] = (),
     superseded: Sequence[Superseded] = (),
     deletions: Sequence[WithdrawnFile] = (),
-    notes: Sequence[Note] = (),
+    notes: Sequence[QuantNote] = (),
 ) -> Catalog:
     """One model in Unsloth's repository with a picture file, and whatever a test needs."""
     model = CatalogModel(

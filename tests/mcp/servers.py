@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 import psutil
 
-from qwendesk.mcp.host_protocol import Progress
+from qwendesk.mcp.host_protocol import ProgressNote
 from qwendesk.mcp.server_config import NewServer, ServerConfig, new_id
 from qwendesk.mcp.server_tools import ServerTool
 from qwendesk.mcp.service import McpService
@@ -106,7 +106,7 @@ async def call(service: McpService, original: str, **arguments: Any) -> str:
     return (await service.call(tool_of(service, original), arguments, no_progress)).text
 
 
-def no_progress(_progress: Progress) -> None:
+def no_progress(_progress: ProgressNote) -> None:
     """Nobody looks."""
 
 

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from qwendesk.mcp.host_protocol import MOST_IMAGES, MOST_TEXT
-from qwendesk.mcp.server import Server
+from qwendesk.mcp.server import RunningMcpServer
 from qwendesk.mcp.server_config import NewServer, ServerConfig, new_id
 from qwendesk.mcp.service import CallFailed, McpService
 from qwendesk.toolbox.builtin import builtin_tools
@@ -66,7 +66,7 @@ async def test_server_that_prints_other_things_too_works(service: McpService) ->
 
 @pytest.mark.asyncio
 async def test_server_that_never_answers_is_given_up() -> None:
-    service = McpService(make_server=functools.partial(Server, start_s=1.0))
+    service = McpService(make_server=functools.partial(RunningMcpServer, start_s=1.0))
     await added(service, hostile("never"))
     assert "no answer within 1 s" in problem(service)
     await service.close()
@@ -74,7 +74,7 @@ async def test_server_that_never_answers_is_given_up() -> None:
 
 @pytest.mark.asyncio
 async def test_call_that_is_never_answered_fails_and_the_server_can_be_stopped() -> None:
-    service = McpService(make_server=functools.partial(Server, call_s=1.0))
+    service = McpService(make_server=functools.partial(RunningMcpServer, call_s=1.0))
     await added(service, hostile("silent"))
     with pytest.raises(CallFailed, match="did not answer in time"):
         await call(service, "go")
@@ -96,7 +96,7 @@ async def test_server_that_dies_in_the_middle_is_started_again_for_the_next_call
 async def test_server_that_keeps_failing_is_left_alone_for_a_while() -> None:
     now = [0.0]
 
-    class Clocked(Server):
+    class Clocked(RunningMcpServer):
         def __init__(self, *arguments: object, **more: object) -> None:
             super().__init__(*arguments, **more, clock=lambda: now[0])  # type: ignore[arg-type]
 
@@ -133,7 +133,7 @@ async def test_endless_output_is_ended_while_the_app_goes_on(service: McpService
 
 @pytest.mark.asyncio
 async def test_endless_log_does_not_stand_in_the_way_of_the_end() -> None:
-    service = McpService(make_server=functools.partial(Server, call_s=1.0))
+    service = McpService(make_server=functools.partial(RunningMcpServer, call_s=1.0))
     await added(service, hostile("endless log"))
     with pytest.raises(CallFailed, match="in time"):
         await call(service, "go")

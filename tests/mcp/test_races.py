@@ -13,8 +13,8 @@ import pytest
 from qwendesk.mcp.host import main
 from qwendesk.mcp.host.session import HostSession, _Ready
 from qwendesk.mcp.host_connection import HostConnection, ServerEnded
-from qwendesk.mcp.host_protocol import CallTool, Cancel, Ended, HostEvent, HostRequest, Launch, Progress
-from qwendesk.mcp.server import Server, ServerProblem
+from qwendesk.mcp.host_protocol import CallTool, CancelRequest, Ended, HostEvent, HostRequest, Launch, ProgressNote
+from qwendesk.mcp.server import RunningMcpServer, ServerProblem
 from qwendesk.mcp.server_config import ServerConfig
 from tests.mcp.servers import hostile, no_progress
 
@@ -26,7 +26,7 @@ async def test_call_that_is_cancelled_before_it_begins_is_not_made() -> None:
             await anyio.sleep_forever()
 
     requests: asyncio.Queue[HostRequest | None] = asyncio.Queue()
-    for request in (CallTool(1, "go", {}), Cancel(1), None):
+    for request in (CallTool(1, "go", {}), CancelRequest(1), None):
         requests.put_nowait(request)
     sent: list[HostEvent] = []
     ready = _Ready()
@@ -42,7 +42,7 @@ async def test_progress_in_the_moment_in_which_the_time_is_over_ends_nothing_els
     asking = asyncio.create_task(connection.ask(lambda number: CallTool(number, "go", {}), 0.0, no_progress))
     for _ in range(2):
         await asyncio.sleep(0)  # the limit was reached, and the call is about to be told
-    connection._take(Progress(1, 0.5, ""))
+    connection._take(ProgressNote(1, 0.5, ""))
     with pytest.raises(TimeoutError):
         await asking
 
@@ -82,7 +82,7 @@ async def test_server_that_is_closed_while_its_secrets_are_read_is_not_started(
         raise AssertionError("it was started")
 
     monkeypatch.setattr("qwendesk.mcp.server.HostConnection", connect)
-    server = Server(hostile("never").config, launch, lambda _server: None)
+    server = RunningMcpServer(hostile("never").config, launch, lambda _server: None)
     starting = asyncio.create_task(server.start())
     await is_asked.wait()
     closing = asyncio.create_task(server.close())

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from qwendesk.hub.access_tokens import known_hosts
-from qwendesk.mcp.host_protocol import Progress
+from qwendesk.mcp.host_protocol import ProgressNote
 from qwendesk.mcp.server_config import NewServer, ServerConfig, new_id, server_list_file
 from qwendesk.mcp.service import CallFailed, McpService
 from tests.mcp.servers import (
@@ -94,7 +94,7 @@ async def test_failure_of_a_tool_is_its_answer(service: McpService) -> None:
 
 async def test_progress_is_told(service: McpService) -> None:
     await added(service, friendly())
-    seen: list[Progress] = []
+    seen: list[ProgressNote] = []
 
     assert (await service.call(tool_of(service, "slow"), {"steps": 3}, seen.append)).text == "done"
     assert [(each.fraction, each.message) for each in seen] == [(1 / 3, "step 1"), (2 / 3, "step 2"), (1, "step 3")]

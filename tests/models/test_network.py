@@ -34,7 +34,7 @@ from qwendesk.models.downloads import DownloadsService
 from qwendesk.models.fit import Pc
 from qwendesk.models.library_service import LibraryService
 from qwendesk.models.network import NetworkService, TokenService, TokenTest
-from qwendesk.models.search import SearchService
+from qwendesk.models.search import ModelSearch
 from qwendesk.models.templates import TemplatesService
 from qwendesk.settings.service import SettingsService
 from tests.gguf_files import header_of, model_values, write_model
@@ -146,14 +146,14 @@ def _from_repo(file: FileEvidence) -> FileEvidence:
 
 
 async def search_tab(desk: Desk) -> None:
-    service = SearchService(desk.network, lambda: Pc(ram_bytes=2**34), CatalogStore())
+    service = ModelSearch(desk.network, lambda: Pc(ram_bytes=2**34), CatalogStore())
     await service.search("model", "downloads")
     if service.state.value.problem:
         raise QwenDeskError("Not searched", service.state.value.problem)
 
 
 async def open_repository(desk: Desk) -> None:
-    service = SearchService(desk.network, lambda: Pc(ram_bytes=2**34), CatalogStore())
+    service = ModelSearch(desk.network, lambda: Pc(ram_bytes=2**34), CatalogStore())
     await service.open(REPO)
     opened = service.state.value.opened
     if opened is not None and opened.problem:

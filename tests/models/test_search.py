@@ -12,7 +12,7 @@ from qwendesk.hub.catalog_store import CatalogStore
 from qwendesk.hub.remote import RemoteFile
 from qwendesk.models.fit import Pc
 from qwendesk.models.network import NetworkService
-from qwendesk.models.search import SearchService, params_from_name, repo_files, scale_facts
+from qwendesk.models.search import ModelSearch, params_from_name, repo_files, scale_facts
 from qwendesk.settings.service import SettingsService
 from tests.gguf_files import header_of, model_values, moe_35b, tensor
 from tests.hub.hub_server import FakeHub, running_hub
@@ -28,7 +28,7 @@ class Setting:
         self.hub = hub
         self.settings = SettingsService(folder / "settings.json")
         self.network = NetworkService(self.settings)
-        self.search = SearchService(self.network, lambda: A_PC, CatalogStore())
+        self.search = ModelSearch(self.network, lambda: A_PC, CatalogStore())
         self.states: list[str] = []
         self.search.state.subscribe(lambda state: self.states.append(state.state))
 

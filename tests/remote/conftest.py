@@ -5,7 +5,7 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.served_model import ServedModel
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.remote.client import RemoteClient
-from qwendesk.remote.servers import Server
+from qwendesk.remote.servers import RemoteServer
 from tests.remote.made_up_server import MadeUpServer
 
 
@@ -15,7 +15,9 @@ class RemoteDesk:
     def __init__(self) -> None:
         self.servers: list[MadeUpServer] = []
         self.key = ""
-        self.client = RemoteClient(lambda address: Server(address, name="The other PC"), lambda _address: self.key)
+        self.client = RemoteClient(
+            lambda address: RemoteServer(address, name="The other PC"), lambda _address: self.key
+        )
         self.engine = EngineService(self.client)
         self.chat = ChatService(self.client, self.engine)
 

@@ -15,7 +15,7 @@ from qwendesk.core.served_model import ServedModel
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.remote.connection import Connection
 from qwendesk.remote.inspection import find_kind, list_models
-from qwendesk.remote.servers import Server
+from qwendesk.remote.servers import RemoteServer
 from tests.remote.conftest import RemoteDesk
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.timeout(300)]
@@ -44,7 +44,7 @@ async def use(remote: RemoteDesk, another: tuple[str, str]) -> LoadReport:
 
 async def test_it_is_known_for_what_it_is_and_refuses_a_wrong_key(remote, another):
     address, key = another
-    connection = Connection(Server(address), key)
+    connection = Connection(RemoteServer(address), key)
     try:
         assert await find_kind(connection) == "qwendesk"
         assert len(await list_models(connection, "qwendesk")) == 1

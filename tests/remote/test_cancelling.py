@@ -13,7 +13,7 @@ from qwendesk.engine.state import Phase
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.remote.client import RemoteClient
 from qwendesk.remote.routed_client import RoutedClient
-from qwendesk.remote.servers import Server
+from qwendesk.remote.servers import RemoteServer
 from tests.cancelling import cancelled_at
 from tests.fakes.engine import FakeEngineClient, decide_by_default
 from tests.remote.made_up_server import MadeUpServer, Stream, piece
@@ -40,7 +40,7 @@ async def test_cancelled_at_each_await_a_change_of_place_leaves_one_model_or_non
         local, remotes = FakeEngineClient(), []
 
         def make_remote(remotes: list[RemoteClient] = remotes) -> RemoteClient:
-            remotes.append(RemoteClient(Server, lambda _: ""))
+            remotes.append(RemoteClient(RemoteServer, lambda _: ""))
             return remotes[-1]
 
         client = RoutedClient(local, make_remote)

@@ -10,7 +10,7 @@ from qwendesk.engine.protocol import LoadReport
 from qwendesk.remote.addresses import address_warning, is_private_address, read_address
 from qwendesk.remote.connection import Connection
 from qwendesk.remote.inspection import find_kind, list_models
-from qwendesk.remote.servers import Server
+from qwendesk.remote.servers import RemoteServer
 from tests.remote import made_up_server
 from tests.remote.made_up_server import LM_STUDIO_MISSING, Refusal
 
@@ -27,7 +27,7 @@ KINDS = (
 @pytest.mark.parametrize(("kind", "replies", "missing", "models"), KINDS, ids=[row[0] for row in KINDS])
 async def test_each_kind_of_server_is_recognised_and_its_chat_models_are_listed(remote, kind, replies, missing, models):
     server = await remote.serve(replies(), missing=missing)
-    connection = Connection(Server(server.address))
+    connection = Connection(RemoteServer(server.address))
     assert await find_kind(connection) == kind
     assert [model.name for model in await list_models(connection, kind)] == models
     await connection.close()

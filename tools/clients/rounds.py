@@ -12,7 +12,7 @@ import msgspec
 
 from qwendesk.server.setups.config_file import write_entries
 from qwendesk.server.setups.programs import BY_ID, Target
-from qwendesk.server.setups.trial import Trial, TrialResult
+from qwendesk.server.setups.trial import ProgramTrial, TrialResult
 from tools.clients import python_clients
 from tools.clients.install import (
     FOLDER,
@@ -134,7 +134,7 @@ def _ask(
     file = program.path(home, environment)
     file.unlink(missing_ok=True)
     write_entries(program, file, target)
-    return Trial(program, file, environment).run(question, folder, *extra)
+    return ProgramTrial(program, file, environment).run(question, folder, *extra)
 
 
 def _call(client: Client, target: Target, note: Path) -> TrialResult:

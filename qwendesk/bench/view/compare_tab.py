@@ -11,10 +11,10 @@ from qwendesk.bench.comparison import (
     FEWEST_COLUMNS,
     MOST_COLUMNS,
     ColumnResult,
-    Comparison,
     ComparisonState,
     ModelChoice,
     PresetChoice,
+    PromptComparison,
     column_letter,
     column_texts,
 )
@@ -198,7 +198,7 @@ class CompareTab(QWidget):
             self._show_trouble(error.sentence)
             return
         prompt = self._prompt.toPlainText()
-        self.run_asked.emit(Comparison(prompt=prompt, files=self._files, columns=columns))
+        self.run_asked.emit(PromptComparison(prompt=prompt, files=self._files, columns=columns))
 
     def _on_more(self) -> None:
         self._add_column()

@@ -72,7 +72,7 @@ class TextTable(QFrame):
         self._labels.append(labels)
 
 
-class ResultTable(TextTable):
+class SpeedTable(TextTable):
     """The table of a run of the speed tests."""
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ from qwendesk.bench.speed_service import SpeedState
 from qwendesk.bench.speeds import DEPTHS, SpeedPlan
 from qwendesk.bench.table import reported_speed, table_lines
 from qwendesk.bench.view.chart import ChartLine, DepthChart
-from qwendesk.bench.view.result_table import ResultTable
+from qwendesk.bench.view.result_table import SpeedTable
 from qwendesk.bench.view.run_status import RunStatus
 from qwendesk.core.model_titles import model_title
 from qwendesk.core.number_format import show_date
@@ -115,7 +115,7 @@ class SpeedTab(QWidget):
         card.addLayout(head)
         card.addWidget(self._caption)
         card.addWidget(self._chart)
-        self._table = ResultTable()
+        self._table = SpeedTable()
         self._notes = WrappingLabel()
         self._notes.setObjectName("bench.notes")
         self._notes.setProperty("kind", "small")

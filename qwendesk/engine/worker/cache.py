@@ -33,7 +33,7 @@ class Checkpoint(msgspec.Struct, frozen=True, eq=False):
     """The return value of `Memory.save`; only its length in bytes matters here."""
 
 
-class ChatState(msgspec.Struct, frozen=True, eq=False):
+class MemoryState(msgspec.Struct, frozen=True, eq=False):
     """A copy of everything the memory held of one chat."""
 
     items: tuple[Item, ...]
@@ -194,7 +194,7 @@ class PromptCache:
         self._items, self._positions, self._n_cells = [], [0], [0]
         self._checkpoints, self._is_inconsistent = [], False
 
-    def copy(self) -> ChatState | None:
+    def copy(self) -> MemoryState | None:
         """Return a copy of the memory and its checkpoints; None if nothing usable is in memory.
 
         After an aborted decode, the memory is rolled back to its last checkpoint first.
@@ -204,9 +204,9 @@ class PromptCache:
         self._is_inconsistent = False
         if not self._items:
             return None
-        return ChatState(tuple(self._items), tuple(self._checkpoints), self._memory.save_all())
+        return MemoryState(tuple(self._items), tuple(self._checkpoints), self._memory.save_all())
 
-    def adopt(self, state: ChatState) -> bool:
+    def adopt(self, state: MemoryState) -> bool:
         """Replace the memory by `state`. Return False if the engine refused it; the memory is empty then."""
         self.clear()
         if not self._memory.restore_all(state.memory):

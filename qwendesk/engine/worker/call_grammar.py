@@ -26,7 +26,7 @@ from qwendesk.engine.worker.call_tags import (
 )
 from qwendesk.engine.worker.pattern_grammar import in_class, quoted
 from qwendesk.engine.worker.schema_grammar import SchemaGrammar
-from qwendesk.engine.worker.tools import Parameter, Tool, as_json, read_tools
+from qwendesk.engine.worker.tools import CallableTool, Parameter, as_json, read_tools
 
 CallDialect = Literal["xml", "json"]
 
@@ -37,7 +37,7 @@ _MOST_IN_ANY_ORDER = 6
 @functools.lru_cache(maxsize=2)
 def tools_and_grammar(
     tools_json: tuple[str, ...], only: str, dialect: CallDialect, end_token: int
-) -> tuple[Mapping[str, Tool], str]:
+) -> tuple[Mapping[str, CallableTool], str]:
     """Return the tools of a request by name (if given, only that one), and the grammar of their calls.
 
     Kept for the next request, because the requests of an agent have the same tools. Raise BadRequest for tools that
@@ -54,7 +54,7 @@ def tools_and_grammar(
     return tools, text
 
 
-def call_grammar(tools: Mapping[str, Tool], dialect: CallDialect, end_token: int) -> str:
+def call_grammar(tools: Mapping[str, CallableTool], dialect: CallDialect, end_token: int) -> str:
     """Return a GBNF grammar of one call of any of `tools`. `end_token` is the id of `</tool_call>`."""
     rules = SchemaGrammar()
     if dialect == "json":
@@ -67,7 +67,7 @@ def call_grammar(tools: Mapping[str, Tool], dialect: CallDialect, end_token: int
     return f"{rules.rules()}\n"
 
 
-def _json_arguments(rules: SchemaGrammar, tool: Tool) -> str:
+def _json_arguments(rules: SchemaGrammar, tool: CallableTool) -> str:
     arguments = rules.rule(rules.object(tool.arguments, SchemaReader(tool.schema)))
     return rules.rule(f'", \\"arguments\\": " {arguments}')
 
@@ -75,7 +75,7 @@ def _json_arguments(rules: SchemaGrammar, tool: Tool) -> str:
 class _XmlTool:
     """Makes the rules of a call of one tool, from its name on."""
 
-    def __init__(self, rules: SchemaGrammar, tool: Tool) -> None:
+    def __init__(self, rules: SchemaGrammar, tool: CallableTool) -> None:
         self._rules, self._tool, self._reader = rules, tool, SchemaReader(tool.schema)
         self._required, optional = {}, {}
         for each in tool.parameters:

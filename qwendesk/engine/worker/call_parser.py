@@ -27,7 +27,7 @@ from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.messages import ToolCall
 from qwendesk.engine.worker.call_stream import CallStream
 from qwendesk.engine.worker.call_tags import names_by_form, tag, tag_name
-from qwendesk.engine.worker.tools import Tool, as_json, python_value, typed_value
+from qwendesk.engine.worker.tools import CallableTool, as_json, python_value, typed_value
 
 _IN_TAG = {"equals": r"\s*=\s*", "quote": "[\"']?"}
 _FUNCTION_NAME, _PARAMETER_NAME = "[^\\s>\"'<]+", "[^>\"'<\n]*[^\\s>\"'<]"
@@ -39,7 +39,7 @@ _ARGUMENTS = ("arguments", "parameters", "args", "input")
 _TRAILING_COMMA = re.compile(r",(\s*[}\]])")
 
 
-def parse_call(text: str, tools: Mapping[str, Tool]) -> ToolCall | None:
+def parse_call(text: str, tools: Mapping[str, CallableTool]) -> ToolCall | None:
     """Return the call in `text`, which is what stands between the outer tags; None if there is none to be understood.
 
     The tool need not be one of `tools`; if it is, the values of its parameters get the types of its schema.
@@ -47,7 +47,7 @@ def parse_call(text: str, tools: Mapping[str, Tool]) -> ToolCall | None:
     return _undamaged(text, tools) or _damaged(text, tools)
 
 
-def _undamaged(text: str, tools: Mapping[str, Tool]) -> ToolCall | None:
+def _undamaged(text: str, tools: Mapping[str, CallableTool]) -> ToolCall | None:
     """Read a call that follows the grammar, in which a string may hold anything, tags included.
 
     If a required parameter is missing then, a closing tag is missing rather, and the parameter stands in a string.
@@ -66,7 +66,7 @@ def _undamaged(text: str, tools: Mapping[str, Tool]) -> ToolCall | None:
     return ToolCall(piece.name, piece.arguments)
 
 
-def _damaged(text: str, tools: Mapping[str, Tool]) -> ToolCall | None:
+def _damaged(text: str, tools: Mapping[str, CallableTool]) -> ToolCall | None:
     names = names_by_form(tools)
     function = re.search(tag("function", names, _FUNCTION_NAME, **_IN_TAG, end=r"\s*>?"), text)
     brace = text.find("{")
@@ -75,7 +75,7 @@ def _damaged(text: str, tools: Mapping[str, Tool]) -> ToolCall | None:
     return _from_json(text[brace:], tools) if brace >= 0 else None
 
 
-def _from_xml(name: str, body: str, tools: Mapping[str, Tool]) -> ToolCall:
+def _from_xml(name: str, body: str, tools: Mapping[str, CallableTool]) -> ToolCall:
     tool = tools.get(name)
     arguments = {}
     for parameter, text in _values(body, tool):
@@ -87,7 +87,7 @@ def _from_xml(name: str, body: str, tools: Mapping[str, Tool]) -> ToolCall:
     return ToolCall(name, as_json(arguments))
 
 
-def _values(body: str, tool: Tool | None) -> Iterator[tuple[str, str]]:
+def _values(body: str, tool: CallableTool | None) -> Iterator[tuple[str, str]]:
     """Return the parameters and their texts, in order."""
     names = names_by_form(each.name for each in tool.parameters) if tool else {}
     parameter = re.compile(tag("parameter", names, _PARAMETER_NAME, **_IN_TAG, end=r"\s*>(?:\r?\n)?"))
@@ -103,7 +103,7 @@ def _values(body: str, tool: Tool | None) -> Iterator[tuple[str, str]]:
         begin = parameter.search(body, end.end()) if end else None
 
 
-def _from_json(text: str, tools: Mapping[str, Tool]) -> ToolCall | None:
+def _from_json(text: str, tools: Mapping[str, CallableTool]) -> ToolCall | None:
     found = _read_object(text)
     if found is None:
         return None

@@ -22,7 +22,7 @@ from qwendesk.engine.worker.call_tags import (
     tag,
     tag_name,
 )
-from qwendesk.engine.worker.tools import Parameter, Tool, as_json, typed_value
+from qwendesk.engine.worker.tools import CallableTool, Parameter, as_json, typed_value
 
 _JSON_HEAD = re.compile(rf'\s*\{{"name":\s*({JSON_NAME}),\s*"arguments":\s*(?=\{{)')
 _NAME = r"[^\s<>\"']+"
@@ -43,11 +43,11 @@ class CallPiece(msgspec.Struct, frozen=True):
 class CallStream:
     """Takes the text of one call, without the outer tags."""
 
-    def __init__(self, tools: Mapping[str, Tool]) -> None:
+    def __init__(self, tools: Mapping[str, CallableTool]) -> None:
         self._tools = tools
         self._place: _Place = "head"
         self._unread = ""
-        self._tool: Tool | None = None
+        self._tool: CallableTool | None = None
         self._parameter: Parameter | None = None
         self._is_at_start = False
         self._n_parameters = 0

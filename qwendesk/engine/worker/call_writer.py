@@ -8,7 +8,7 @@ from qwendesk.engine.protocol import CallDelta, Called, Event
 from qwendesk.engine.worker.call_parser import parse_call
 from qwendesk.engine.worker.call_stream import CallStream
 from qwendesk.engine.worker.call_tags import names_by_form
-from qwendesk.engine.worker.tools import Tool
+from qwendesk.engine.worker.tools import CallableTool
 
 _END = "</function>"
 
@@ -16,7 +16,7 @@ _END = "</function>"
 class CallWriter:
     """Takes the text of the calls of one answer, one call after the other."""
 
-    def __init__(self, tools: Mapping[str, Tool], request_id: int, send: Callable[[Event], None]) -> None:
+    def __init__(self, tools: Mapping[str, CallableTool], request_id: int, send: Callable[[Event], None]) -> None:
         self._tools, self._id, self._send = tools, request_id, send
         self._stream: CallStream | None = None
         self._text: list[str] = []

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from qwendesk.engine.worker import state_file
-from qwendesk.engine.worker.cache import ChatState, Item, PromptCache, count_cells, reusable_items
+from qwendesk.engine.worker.cache import Item, MemoryState, PromptCache, count_cells, reusable_items
 from qwendesk.engine.worker.engine_calls import EngineFault
 
 _logger = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ _Chat = tuple[str, str]
 class SavedChat(msgspec.Struct, frozen=True, eq=False):
     """The state of a chat, to be written to a file."""
 
-    state: ChatState
+    state: MemoryState
     fingerprint: str
 
     @property
@@ -77,7 +77,7 @@ class ChatStates:
         self._client = ""
         """Whose chat is in the prompt cache, even after `put_aside`."""
         self._current = ""
-        self._kept: dict[_Chat, ChatState] = {}
+        self._kept: dict[_Chat, MemoryState] = {}
         """The most recently used last."""
 
     @property
@@ -143,7 +143,7 @@ class ChatStates:
         n_items = reusable_items(items, indexes, wanted, can_cut_anywhere=self._can_cut_anywhere)
         return count_cells(wanted[:n_items])
 
-    def _read(self, file: str, wanted: Sequence[Item], most: int) -> ChatState | None:
+    def _read(self, file: str, wanted: Sequence[Item], most: int) -> MemoryState | None:
         """Return the state in `file` if it has more than `most` cells of `wanted`."""
         try:
             with state_file.open_state(Path(file), self._fingerprint) as stored:
@@ -156,7 +156,7 @@ class ChatStates:
             _logger.warning("The saved state of a chat can't be used: %s", error)
             return None
 
-    def _copy_of_memory(self) -> ChatState | None:
+    def _copy_of_memory(self) -> MemoryState | None:
         began = self._clock()
         try:
             state = self._cache.copy()

@@ -26,7 +26,7 @@ from qwendesk.engine.worker.mtp_drafter import MtpDrafter
 from qwendesk.engine.worker.request_layout import Send, fit_to_context
 from qwendesk.engine.worker.sampling import Sampler
 from qwendesk.engine.worker.token_grammar import STUCK, ended_if_stuck
-from qwendesk.engine.worker.tools import Tool, read_tools
+from qwendesk.engine.worker.tools import CallableTool, read_tools
 from qwendesk.engine.worker.writer import Writer
 
 _FINAL = ("eos", "stop_string", "tool_calls")
@@ -276,7 +276,7 @@ class Generation:
     def _may_call_again(self, writer: Writer) -> bool:
         return self._options.parallel_tool_calls and writer.n_calls < _MOST_CALLS
 
-    def _callable_tools(self) -> tuple[Mapping[str, Tool], str]:
+    def _callable_tools(self) -> tuple[Mapping[str, CallableTool], str]:
         """Return the tools that may be called, and the grammar of calls."""
         request, tags = self._request, self._session.call_tags
         if not request.tools_json or tags is None or not request.may_call:

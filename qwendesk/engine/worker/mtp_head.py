@@ -38,7 +38,7 @@ class MtpHead:
         assert memory is not None, "a draft head has a KV cache"
         self._target, self.ctx, self._memory, self._own_model = target, ctx, memory, own_model
         self._n_embd, self._n_vocab = n_embd, n_vocab
-        self._batch = _Batch(C.llama_n_ubatch(ctx), n_embd)
+        self._batch = _HiddenBatch(C.llama_n_ubatch(ctx), n_embd)
         self._rows: Rows | None = None
         """The hidden rows of the last batch of tokens, whose first token is at `_rows_at`."""
         self._rows_at = 0
@@ -108,7 +108,7 @@ class MtpHead:
         return np.ctypeslib.as_array(X.llama_get_embeddings_nextn(self._target), (n_rows, self._n_embd)).copy()
 
 
-class _Batch:
+class _HiddenBatch:
     """A batch of tokens with a hidden row each. llama_batch_init has room for one of them only."""
 
     def __init__(self, n_max: int, n_embd: int) -> None:

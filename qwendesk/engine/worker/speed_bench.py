@@ -32,7 +32,7 @@ def bench(session: Session, request: Bench, send: Callable[[Event], None], is_ca
         send(BenchProgress(id=request.id, done=done, total=total))
 
     assert isinstance(request.test, SpeedTest), "texts are scored by text_score.py"
-    run = _Run(session, request.test, show, is_cancelled)
+    run = _BenchRun(session, request.test, show, is_cancelled)
     try:
         return Benched(id=request.id, result=run.measure())
     except (Aborted, BenchCancelled):
@@ -49,7 +49,7 @@ def cancelled() -> BadRequest:
     return BadRequest(mark("Cancelled"), mark("The measurement was stopped."))
 
 
-class _Run:
+class _BenchRun:
     def __init__(
         self,
         session: Session,

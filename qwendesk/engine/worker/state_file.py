@@ -25,7 +25,7 @@ from qwendesk.core.option_rules import lora_adapter
 from qwendesk.core.options import DecidedOptions
 from qwendesk.core.permissions import make_folder
 from qwendesk.core.safe_open import create_own
-from qwendesk.engine.worker.cache import ChatState, Checkpoint, Item, thin
+from qwendesk.engine.worker.cache import Checkpoint, Item, MemoryState, thin
 
 _MAGIC = b"QDSTATE1"
 _PREFIX = struct.Struct("<8sII")
@@ -84,13 +84,13 @@ class StoredState:
         """The size of the state in memory."""
         return self._header.memory.n_bytes + sum(each.part.n_bytes for each in self._header.checkpoints)
 
-    def read(self) -> ChatState:
+    def read(self) -> MemoryState:
         """Return the state. Raise UnusableState if the file is cut or damaged, and OSError."""
         memory = self._read_part(self._header.memory)
         checkpoints = tuple(
             Checkpoint(each.index, each.pinned, self._read_part(each.part)) for each in self._header.checkpoints
         )
-        return ChatState(self._header.items, checkpoints, memory)
+        return MemoryState(self._header.items, checkpoints, memory)
 
     def _read_part(self, part: _Part) -> Sized:
         if part.n_bytes > os.fstat(self._file.fileno()).st_size:
@@ -130,7 +130,7 @@ def open_state(path: Path, fingerprint: str) -> Iterator[StoredState]:
         yield StoredState(cast(BinaryIO, file), header)
 
 
-def write(path: Path, state: ChatState, fingerprint: str, most_bytes: int) -> int:
+def write(path: Path, state: MemoryState, fingerprint: str, most_bytes: int) -> int:
     """Write a state to `path`, replacing the file there. Return the number of bytes; 0 if it is over `most_bytes`.
 
     Of the checkpoints, the most useful are written, up to half the size of the memory. Raise OSError, also if the drive

@@ -35,7 +35,7 @@ class Parameter(msgspec.Struct, frozen=True):
         return self.types == {"string"}
 
 
-class Tool(msgspec.Struct, frozen=True):
+class CallableTool(msgspec.Struct, frozen=True):
     name: str
     schema: Mapping[str, Any]
     """JSON schema of the object of arguments."""
@@ -49,7 +49,7 @@ class Tool(msgspec.Struct, frozen=True):
         return next((each for each in self.parameters if each.name == name), self.others)
 
 
-def read_tools(tools_json: Sequence[str]) -> dict[str, Tool]:
+def read_tools(tools_json: Sequence[str]) -> dict[str, CallableTool]:
     """Return the tools by name.
 
     Raise BadRequest for a definition that has no name, is not a JSON object, or has arguments that no call can have.
@@ -72,7 +72,7 @@ def _name_and_schema(text: str) -> tuple[str, Mapping[str, Any]]:
     return name, schema if isinstance(schema, dict) and schema else _NO_PARAMETERS
 
 
-def _tool(name: str, schema: Mapping[str, Any]) -> Tool:
+def _tool(name: str, schema: Mapping[str, Any]) -> CallableTool:
     reader = SchemaReader(schema)
     arguments = reader.arguments()
     if arguments is None:
@@ -85,7 +85,7 @@ def _tool(name: str, schema: Mapping[str, Any]) -> Tool:
         return Parameter(each, value, reader.types(value), each in arguments.required)
 
     parameters = tuple(parameter(each, value) for each, value in arguments.all_properties.items())
-    return Tool(name, schema, arguments, parameters, parameter("", arguments.free) if arguments.free else None)
+    return CallableTool(name, schema, arguments, parameters, parameter("", arguments.free) if arguments.free else None)
 
 
 def typed_value(text: str, parameter: Parameter | None) -> Any:

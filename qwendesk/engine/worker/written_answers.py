@@ -43,7 +43,7 @@ class Spelling(msgspec.Struct, frozen=True):
         return [*spelled, (bytes(text), None)]
 
 
-class _Answer(msgspec.Struct, frozen=True):
+class _WrittenAnswer(msgspec.Struct, frozen=True):
     n_before: int
     """How many items are before it, up to the last marker of its prompt: text is tokenized from marker to marker."""
     hash_before: int
@@ -54,14 +54,14 @@ class WrittenAnswers:
     """The last answers with calls, oldest first."""
 
     def __init__(self) -> None:
-        self._answers: deque[_Answer] = deque(maxlen=_REMEMBERED)
+        self._answers: deque[_WrittenAnswer] = deque(maxlen=_REMEMBERED)
 
     def remember(self, prompt: Sequence[Item], tokens: Sequence[int], spelling: Spelling) -> None:
         """Keep the tokens that the model wrote after the items of a prompt."""
         first = len(prompt)
         while first and spelling.is_text(prompt[first - 1]):
             first -= 1
-        self._answers.append(_Answer(first, hash(tuple(prompt[:first])), (*prompt[first:], *tokens)))
+        self._answers.append(_WrittenAnswer(first, hash(tuple(prompt[:first])), (*prompt[first:], *tokens)))
 
     def respell(self, layout: Layout, spelling: Spelling) -> Layout:
         """Return the layout with the answers in it as they were written."""

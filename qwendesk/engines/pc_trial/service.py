@@ -29,7 +29,7 @@ from qwendesk.engines.pc_trial.readings import TrialMeter
 from qwendesk.engines.pc_trial.report import EngineRun, PcTrialReport, redacted
 from qwendesk.engines.pc_trial.steps import TrialSteps
 from qwendesk.engines.self_test import versions
-from qwendesk.engines.trial import Trial, trial_client
+from qwendesk.engines.trial import EngineTrial, trial_client
 from qwendesk.hardware.snapshot import Snapshot
 from qwendesk.hardware.snapshot_reader import SnapshotReader
 
@@ -51,7 +51,7 @@ class PcTrialState(msgspec.Struct, frozen=True):
     """The result of the latest trial; None before it ends."""
 
 
-def dry_run_of(trial: Trial) -> Ask:
+def dry_run_of(trial: EngineTrial) -> Ask:
     """Return the dry run of one engine."""
 
     async def ask(options: DecidedOptions) -> Estimated:
@@ -69,8 +69,8 @@ class PcTrial:
         find_models: FindModels,
         *,
         reserve_bytes: Callable[[], int] = lambda: GIB,
-        client_of: Callable[[Trial], EngineClient] = lambda trial: trial_client(trial.engine),
-        dry_run: Callable[[Trial], Ask] = dry_run_of,
+        client_of: Callable[[EngineTrial], EngineClient] = lambda trial: trial_client(trial.engine),
+        dry_run: Callable[[EngineTrial], Ask] = dry_run_of,
         make_reader: Callable[[], SnapshotReader] = SnapshotReader,
     ) -> None:
         """`reserve_bytes` returns the video memory to leave free on each GPU."""
@@ -140,7 +140,7 @@ class PcTrial:
                 await self._measure_one(measured, best, options, label, Path(name), on_cpu=best.backend == "cpu")
 
     async def _measure_one(
-        self, measured: "_Measured", trial: Trial, options: LoadOptions, label: str, folder: Path, *, on_cpu: bool
+        self, measured: "_Measured", trial: EngineTrial, options: LoadOptions, label: str, folder: Path, *, on_cpu: bool
     ) -> None:
         is_demo = options.model == str(paths.demo_model())
         client = self._client_of(trial)
@@ -163,7 +163,7 @@ class PcTrial:
         if is_demo and on_cpu and not measured.cpu_answers:
             measured.cpu_answers = {each.question: each.answer for each in model.result.answers}
 
-    async def _fitting(self, trial: Trial, found: Sequence[LoadOptions], most: int) -> list[LoadOptions]:
+    async def _fitting(self, trial: EngineTrial, found: Sequence[LoadOptions], most: int) -> list[LoadOptions]:
         """Return the largest models that fit into the free memory without reading from disk repeatedly."""
         machine = machine_now(
             Devices(id=0, devices=trial.devices, cpu_features=()), reserve_bytes=self._reserve_bytes()
@@ -178,7 +178,7 @@ class PcTrial:
         return chosen
 
 
-def _demo_runs(usable: Sequence[Trial]) -> list[tuple[Trial, bool]]:
+def _demo_runs(usable: Sequence[EngineTrial]) -> list[tuple[EngineTrial, bool]]:
     """Return each engine and whether it runs without a GPU: one on the CPU first, because the others are compared."""
     on_cpu = [(trial, True) for trial in usable if trial.backend == "cpu"]
     on_gpu = [(trial, False) for trial in usable if trial.backend != "cpu"]
@@ -196,7 +196,7 @@ class _Measured:
         self.cpu_answers: dict[str, str] = {}
         self._engines: dict[str, EngineRun] = {}
 
-    def add_engines(self, trials: Sequence[Trial]) -> None:
+    def add_engines(self, trials: Sequence[EngineTrial]) -> None:
         for trial in trials:
             self._engines[trial.name] = EngineRun(
                 name=trial.name,

@@ -13,7 +13,7 @@ from qwendesk.engines.engine_choice import EngineChoice
 from qwendesk.engines.exact_plan import with_engine_numbers
 from qwendesk.engines.link_text import link_sentences
 from qwendesk.engines.self_test import Check, Diagnosis
-from qwendesk.engines.trial import Trial
+from qwendesk.engines.trial import EngineTrial
 from qwendesk.engines.view.load_options.load_text import device_names, source_text
 from qwendesk.hardware.snapshot import GpuReading, Snapshot
 from qwendesk.widgets.served_texts import load_options_text
@@ -124,7 +124,7 @@ def _engines(engines: EngineChoice) -> tuple[tuple[str, str], ...]:
     return tuple(rows)
 
 
-def _use(trial: Trial, chosen: str) -> str:
+def _use(trial: EngineTrial, chosen: str) -> str:
     """Return the state of an engine. An engine that is neither chosen nor tried is worse than the one that runs."""
     if trial.name == chosen:
         return tr("in use")

@@ -14,7 +14,7 @@ from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.pack_fit import fits, is_compiled_by_driver, obstacle, packs_for, slower_on_vulkan, unserved
 from qwendesk.engines.packs import PackState
 from qwendesk.engines.services import InstalledEngines
-from qwendesk.engines.trial import Trial
+from qwendesk.engines.trial import EngineTrial
 from qwendesk.engines.view import row_texts
 from qwendesk.engines.view.engine_list import EngineList
 from qwendesk.engines.view.pack_row import PackRow
@@ -148,7 +148,7 @@ class EnginesPresenter(QObject):
         current = self._engines.engines.current
         return unserved(self._gpus, self._engine.state.devices or (current.devices if current is not None else ()))
 
-    def _blind_engine(self) -> Trial | None:
+    def _blind_engine(self) -> EngineTrial | None:
         """Return the engine that runs, and is for a card of this PC, but doesn't see it; None if there is none."""
         gpus, engines = self._unserved(), self._engines.engines
         for trial in engines.trials:

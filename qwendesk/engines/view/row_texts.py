@@ -11,7 +11,7 @@ from qwendesk.core.translation import tr
 from qwendesk.core.units import show_bytes
 from qwendesk.engines.engine_choice import INSTALLED, EngineChoice
 from qwendesk.engines.packs import PackState
-from qwendesk.engines.trial import Trial
+from qwendesk.engines.trial import EngineTrial
 
 _VERSION = re.compile(r"(?:cuda|rocm)-?(\d+(?:\.\d+)?)")
 _LEVELS = (("avx512f", "AVX-512"), ("avx2", "AVX2"), ("avx", "AVX"), ("sse4_2", "SSE4.2"))
@@ -67,7 +67,7 @@ def backend_title(backend: Backend) -> str:
     }[backend]
 
 
-def engine_title(trial: Trial) -> str:
+def engine_title(trial: EngineTrial) -> str:
     """Return a title such as "CPU, AVX2" or "NVIDIA CUDA 12"; the folder's name if the folder can't be read."""
     if trial.name == INSTALLED:
         return tr("{0} (built-in)", backend_title(trial.backend))
@@ -115,7 +115,7 @@ def note_text(engines: EngineChoice, wanted: str, *, waits: bool, adding: str = 
     return tr("{0} doesn't run here right now, so {1} is used.", engine_title(asked), used)
 
 
-def blind_engine_text(trial: Trial) -> str:
+def blind_engine_text(trial: EngineTrial) -> str:
     """Return what to do if an engine runs, but doesn't see the graphics card that is in this PC."""
     return tr(
         "The engine {0} doesn't see it: install the newest graphics driver, turn off any power-saving mode that "
@@ -153,7 +153,7 @@ def pack_line(state: PackState, hint: str = "", *, is_compiled_here: bool = Fals
     )
 
 
-def _line(trial: Trial, engines: EngineChoice, wanted: str, devices: Sequence[DeviceInfo]) -> EngineLine:
+def _line(trial: EngineTrial, engines: EngineChoice, wanted: str, devices: Sequence[DeviceInfo]) -> EngineLine:
     is_used, is_wanted = trial.name == engines.chosen, trial.name == wanted
     chip, tone = _chip(trial, engines)
     is_tried = trial.usable or bool(trial.reason)
@@ -175,7 +175,7 @@ def _line(trial: Trial, engines: EngineChoice, wanted: str, devices: Sequence[De
     )
 
 
-def _chip(trial: Trial, engines: EngineChoice) -> tuple[str, str]:
+def _chip(trial: EngineTrial, engines: EngineChoice) -> tuple[str, str]:
     if trial.name == engines.trying:
         return tr("Trying…"), "info"
     if trial.name == engines.chosen:
@@ -189,7 +189,7 @@ def _chip(trial: Trial, engines: EngineChoice) -> tuple[str, str]:
     return tr("Not tried"), "plain"
 
 
-def _details(trial: Trial, devices: Sequence[DeviceInfo]) -> str:
+def _details(trial: EngineTrial, devices: Sequence[DeviceInfo]) -> str:
     """Return a text such as "RTX 3090 (24.0 GB) · folder vulkan · llama.cpp 1a2b3c4d5 · release 0.3.36"."""
     gpus = [each for each in devices if each.kind != "cpu"] or list(devices)
     parts = [", ".join(map(_device, gpus))]

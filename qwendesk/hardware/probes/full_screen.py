@@ -7,11 +7,11 @@ import os
 import sys
 
 from qwendesk.hardware.probes import full_screen_windows, full_screen_x11
-from qwendesk.hardware.programs import Program
+from qwendesk.hardware.programs import RunningProgram
 from qwendesk.hardware.snapshot_reader import program_name
 
 
-def full_screen_program() -> Program | None:
+def full_screen_program() -> RunningProgram | None:
     """Return the program in front if it is in full screen; None if none is, it is QwenDesk, or the system is silent.
 
     Blocks for about a millisecond.
@@ -22,4 +22,4 @@ def full_screen_program() -> Program | None:
         pid = None
     else:
         pid = full_screen_x11.full_screen_pid()
-    return Program(pid, program_name(pid)) if pid and pid != os.getpid() else None
+    return RunningProgram(pid, program_name(pid)) if pid and pid != os.getpid() else None

@@ -10,7 +10,7 @@ from mcp.shared.exceptions import MCPError
 
 from qwendesk.core.json_schema import SchemaReader
 from qwendesk.mcp.host.results import plain, shortened
-from qwendesk.mcp.host_protocol import Offer, OfferedPrompt, OfferedResource, OfferedTool, PromptArgument
+from qwendesk.mcp.host_protocol import OfferedPrompt, OfferedResource, OfferedTool, PromptArgument, ServerOffer
 from qwendesk.mcp.schemas import TooLarge, usable_schema
 
 _MOST_PAGES = 20
@@ -32,7 +32,7 @@ class _Page(Protocol):
 PageT = TypeVar("PageT", bound=_Page)
 
 
-async def read_offer(client: Client) -> Offer:
+async def read_offer(client: Client) -> ServerOffer:
     """Return what the server offers. Raises what the client raises; a kind that it does not know is empty."""
     has = client.server_capabilities
     tools = await _all(client.list_tools, lambda page: page.tools) if has.tools else []
@@ -45,7 +45,7 @@ async def read_offer(client: Client) -> Offer:
     offered_prompts = list(filter(None, map(_prompt, prompts)))[:_MOST_OTHERS]
     n_all = len(tools) + len(resources) + len(prompts)
     info = client.server_info
-    return Offer(
+    return ServerOffer(
         server=shortened(f"{info.name} {info.version}".strip(), _MOST_NAME) if info is not None else "",
         tools=tuple(offered_tools),
         resources=tuple(offered_resources),

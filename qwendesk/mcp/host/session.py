@@ -23,7 +23,7 @@ from qwendesk.mcp.host.transport import LastResponse, open_transport
 from qwendesk.mcp.host_protocol import (
     Answered,
     CallTool,
-    Cancel,
+    CancelRequest,
     Ended,
     EndReason,
     GetPrompt,
@@ -32,10 +32,10 @@ from qwendesk.mcp.host_protocol import (
     HttpLaunch,
     Launch,
     Offered,
-    Progress,
+    ProgressNote,
     Question,
     ReadResource,
-    Refused,
+    RequestRefused,
 )
 
 _LIST_AGAIN_AFTER_S = 1.0
@@ -101,7 +101,7 @@ class HostSession:
     async def _serve(self, tasks: TaskGroup, ready: "_Ready") -> None:
         """Take requests, from the beginning on: the app may go while the server still starts."""
         while (request := await self._requests.get()) is not None:
-            if isinstance(request, Cancel):
+            if isinstance(request, CancelRequest):
                 scope = self._running.get(request.id)
                 if scope is not None:
                     scope.cancel()
@@ -115,11 +115,11 @@ class HostSession:
     async def _answer(self, client: Client, request: Question, scope: anyio.CancelScope) -> None:
         with scope:
             try:
-                answer: Answered | Refused = await self._ask(client, request)
+                answer: Answered | RequestRefused = await self._ask(client, request)
             except Exception as error:  # noqa: BLE001 - libraries and servers raise anything
-                answer = Refused(request.id, shortened(self._detail(error), _MOST_ERROR))
+                answer = RequestRefused(request.id, shortened(self._detail(error), _MOST_ERROR))
             self._send(answer)
-            if isinstance(answer, Refused) and answer.error.startswith(_SESSION_GONE):
+            if isinstance(answer, RequestRefused) and answer.error.startswith(_SESSION_GONE):
                 self._on_end("closed")
         del self._running[request.id]
 
@@ -207,7 +207,7 @@ class _ProgressReport:
         if now - self._last_s >= _PROGRESS_EVERY_S:
             self._last_s = now
             fraction = min(1.0, max(0.0, progress / total)) if total else None
-            self._send(Progress(self._id, fraction, shortened(message, 200)))
+            self._send(ProgressNote(self._id, fraction, shortened(message, 200)))
 
 
 async def _accept(name: str, result: types.CallToolResult) -> None:

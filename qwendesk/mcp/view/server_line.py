@@ -5,7 +5,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from qwendesk.core.translation import tr
 from qwendesk.mcp.host_protocol import OfferedTool
-from qwendesk.mcp.server import ServerState
+from qwendesk.mcp.server import McpServerState
 from qwendesk.mcp.server_config import ServerConfig, clean_name
 from qwendesk.mcp.view.server_texts import offer_text, status_text
 from qwendesk.widgets.buttons import IconButton, TextButton, describe, restyle
@@ -29,7 +29,7 @@ class ServerLine(QFrame):
     def __init__(self, server_id: str, number: int) -> None:
         super().__init__()
         self.server_id = server_id
-        self.state = ServerState(ServerConfig(server_id, ""))
+        self.state = McpServerState(ServerConfig(server_id, ""))
         self._name = f"settings.mcp.{number}"
         self.setObjectName(self._name)
         self._is_open = False
@@ -59,7 +59,7 @@ class ServerLine(QFrame):
         column.addWidget(self._inside)
         self._open(is_open=False)
 
-    def show_state(self, state: ServerState) -> None:
+    def show_state(self, state: McpServerState) -> None:
         """Show a server as it is now."""
         self.state = state
         config = state.config

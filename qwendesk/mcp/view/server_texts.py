@@ -1,11 +1,11 @@
 """What the settings page says about a server."""
 
 from qwendesk.core.translation import tr, tr_n
-from qwendesk.mcp.host_protocol import Offer
-from qwendesk.mcp.server import ServerState
+from qwendesk.mcp.host_protocol import ServerOffer
+from qwendesk.mcp.server import McpServerState
 
 
-def status_text(state: ServerState) -> str:
+def status_text(state: McpServerState) -> str:
     """Return how a server is now, in a few words."""
     if not state.config.is_on:
         return tr("Off")
@@ -22,7 +22,7 @@ def status_text(state: ServerState) -> str:
             return tr("Starts when needed, {0}", _tools_text(state.config.offer))
 
 
-def offer_text(offer: Offer) -> str:
+def offer_text(offer: ServerOffer) -> str:
     """Return what a server calls itself and what else it offers; "" if it was never reached."""
     counts = (
         (len(offer.resources), tr_n("{0} resource", "{0} resources", len(offer.resources))),
@@ -43,5 +43,5 @@ def offer_text(offer: Offer) -> str:
     return " ".join(sentences)
 
 
-def _tools_text(offer: Offer) -> str:
+def _tools_text(offer: ServerOffer) -> str:
     return tr_n("{0} tool", "{0} tools", len(offer.tools))

@@ -14,7 +14,7 @@ from qwendesk.meters.spill_remedies import RemedyId, RemedyState, SpillRemedy
 BannerButton = RemedyId | Literal["load_again", "stop_waiting"]
 
 
-class Choice(msgspec.Struct, frozen=True):
+class RemedyButton(msgspec.Struct, frozen=True):
     """One button of the banner."""
 
     id: BannerButton
@@ -29,7 +29,7 @@ class SpillStory(msgspec.Struct, frozen=True):
     tone: Literal["bad", "warn"]
     title: str
     sentence: str
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[RemedyButton, ...] = ()
     note: str = ""
     busy: bool = False
     """Whether the buttons are disabled because a remedy was chosen."""
@@ -78,12 +78,12 @@ def _consumer_text(consumer: VramConsumer | None) -> str:
     return tr("{0} has taken {1} since the model was loaded.", consumer.name, _size(consumer.n_bytes))
 
 
-def _choice(remedy: SpillRemedy, reread: str) -> Choice:
+def _choice(remedy: SpillRemedy, reread: str) -> RemedyButton:
     text, tip = _words(remedy)
     if remedy.expected_tok_s is not None:
         text = tr("{0}, about {1} tok/s", text, show_expected(remedy.expected_tok_s))
         tip = tr("{0} The speed is an estimate.", tip)
-    return Choice(remedy.id, text, tr("{0}\n{1}", tip, reread))
+    return RemedyButton(remedy.id, text, tr("{0}\n{1}", tip, reread))
 
 
 def _words(remedy: SpillRemedy) -> tuple[str, str]:
@@ -152,8 +152,8 @@ def _ejected_story(state: RemedyState) -> SpillStory:
         title=tr("Model ejected for now"),
         sentence=sentence,
         choices=(
-            Choice("load_again", tr("Load now"), tr("Load the model even if too little memory is free")),
-            Choice("stop_waiting", tr("Keep ejected"), tr("Don't reload it automatically")),
+            RemedyButton("load_again", tr("Load now"), tr("Load the model even if too little memory is free")),
+            RemedyButton("stop_waiting", tr("Keep ejected"), tr("Don't reload it automatically")),
         ),
     )
 

@@ -12,7 +12,7 @@ from qwendesk.core.translation import mark, tr, tr_n
 from qwendesk.hub.remote import Sort
 from qwendesk.models.downloads import DownloadsService
 from qwendesk.models.model_list import FileStatuses
-from qwendesk.models.search import HubSearchHit, RepoFile, SearchService, SearchState
+from qwendesk.models.search import HubSearchHit, ModelSearch, RepoFile, SearchState
 from qwendesk.models.view.file_button import FileOffersTab
 from qwendesk.models.view.offer_texts import model_facts_text
 from qwendesk.models.view.repo_view import RepoView, marks_text
@@ -35,7 +35,7 @@ _SORTS: Final[dict[Sort, str]] = {
 class SearchTab(FileOffersTab):
     """The tab "Hugging Face"."""
 
-    def __init__(self, search: SearchService, downloads: DownloadsService) -> None:
+    def __init__(self, search: ModelSearch, downloads: DownloadsService) -> None:
         super().__init__(downloads, "hub")
         self._service = search
         self._shown: tuple[HubSearchHit, ...] | None = None

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from qwendesk.core.translation import tr, unbroken
 from qwendesk.core.units import show_expected, show_rate, show_tokens
 from qwendesk.hub.catalog_schema import SpeedReport
-from qwendesk.models.expected_speed import ExpectedSpeed, SpeedAtDepth
+from qwendesk.models.expected_speed import ExpectedSpeed, SpeedRange
 from qwendesk.models.ranking import Offer, QuantOffer
 
 _BACKENDS: Mapping[str, str] = MappingProxyType(
@@ -65,7 +65,7 @@ def _speeds_text(speed: ExpectedSpeed) -> str:
     return ", ".join(_at_depth(each, is_first=not index) for index, each in enumerate(speed.speeds))
 
 
-def _at_depth(speed: SpeedAtDepth, *, is_first: bool) -> str:
+def _at_depth(speed: SpeedRange, *, is_first: bool) -> str:
     rate = show_expected((speed.slow, speed.fast))
     if not speed.depth:
         return tr("{0} tok/s at the start", rate)

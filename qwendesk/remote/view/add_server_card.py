@@ -9,7 +9,7 @@ from qwendesk.core.errors import BadRequest
 from qwendesk.core.translation import mark, tr
 from qwendesk.remote.addresses import address_warning, read_address
 from qwendesk.remote.server_texts import about_text
-from qwendesk.remote.servers import Server
+from qwendesk.remote.servers import RemoteServer
 from qwendesk.remote.service import RemoteState, Search
 from qwendesk.widgets.buttons import TextButton, describe, restyle
 from qwendesk.widgets.layouts import FlowLayout
@@ -39,7 +39,7 @@ class AddServerCard(TitledCard):
 
     def __init__(self) -> None:
         super().__init__("engines.add", tr("Add a server"))
-        self._found: tuple[Server, ...] = ()
+        self._found: tuple[RemoteServer, ...] = ()
         self._searching: Search = ""
         self._is_adding = False
         self._address = QLineEdit()

@@ -14,7 +14,7 @@ from qwendesk.server.requests import ServedRequest
 from qwendesk.server.setups.config_file import Written, content, new_content, write_entries
 from qwendesk.server.setups.merging import NotMerged, as_text
 from qwendesk.server.setups.programs import BY_ID, PROGRAMS, Program, Target
-from qwendesk.server.setups.trial import Trial
+from qwendesk.server.setups.trial import ProgramTrial
 
 SetupPhase = Literal["not_found", "ready", "set_up", "outdated", "trying", "works", "failed"]
 """outdated: it is set up for another address or key."""
@@ -51,7 +51,7 @@ class SetupService:
         """`requests` are those of the server, by which a trial sees that the program reached it."""
         self._requests, self._home, self._environment = requests, home, environment
         self.observed = Observed(tuple(SetupState(program) for program in PROGRAMS))
-        self._trials: dict[str, Trial] = {}
+        self._trials: dict[str, ProgramTrial] = {}
 
     def file_of(self, program: Program) -> Path:
         return program.path(self._home or Path.home(), self._environment)
@@ -80,7 +80,7 @@ class SetupService:
         program = BY_ID[program_id]
         if program.id in self._trials:
             return
-        trial = self._trials[program.id] = Trial(program, self.file_of(program), self._environment)
+        trial = self._trials[program.id] = ProgramTrial(program, self.file_of(program), self._environment)
         before = {each.id for each in self._requests.value}
         self._set(program, "trying")
         try:

@@ -29,7 +29,7 @@ class TrialResult(msgspec.Struct, frozen=True):
     """What the program answered, or what it said in place of an answer."""
 
 
-class Trial:
+class ProgramTrial:
     """Runs one program. `run` blocks; `stop` may be called from another thread."""
 
     def __init__(self, program: Program, file: Path, environment: Mapping[str, str] = os.environ) -> None:

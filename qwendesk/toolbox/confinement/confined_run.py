@@ -81,10 +81,10 @@ async def run_confined(script: str, sandbox: Sandbox, *, wall_s: float = WALL_S)
                 env={},
                 pass_fds=(script_fd, filter_fd, report_fd, info_fd),
             )
-        return await _Run(process, report, info).finish(wall_s)
+        return await _ConfinedRun(process, report, info).finish(wall_s)
 
 
-class _Run:
+class _ConfinedRun:
     """A script that runs, or is about to."""
 
     def __init__(

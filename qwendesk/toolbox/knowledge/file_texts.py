@@ -28,7 +28,7 @@ class NoText(Exception):
     """A file of another kind, such as a picture or a program."""
 
 
-class TextPart(msgspec.Struct, frozen=True):
+class FilePart(msgspec.Struct, frozen=True):
     """A page, slide, sheet or chapter, or the whole text of a file."""
 
     lines: tuple[str, ...]
@@ -48,7 +48,7 @@ def lines_word(name: str) -> str:
     return "paragraphs" if kind in _WITH_PARAGRAPHS else _LINES.get(unit_of(name), "lines")
 
 
-def read_parts(path: Path, is_cancelled: Callable[[], bool] = lambda: False) -> tuple[TextPart, ...]:
+def read_parts(path: Path, is_cancelled: Callable[[], bool] = lambda: False) -> tuple[FilePart, ...]:
     """Return the text of a file. Raise UnreadableFile, or NoText if a file of this kind has none."""
     if document_format(path.name):
         return _document_parts(path, is_cancelled)
@@ -67,10 +67,10 @@ def read_parts(path: Path, is_cancelled: Callable[[], bool] = lambda: False) -> 
         raise UnreadableFile(_reason(error)) from None
     if text is None:
         raise NoText
-    return (TextPart(tuple(text.removesuffix("\n").split("\n"))),)
+    return (FilePart(tuple(text.removesuffix("\n").split("\n"))),)
 
 
-def _document_parts(path: Path, is_cancelled: Callable[[], bool]) -> tuple[TextPart, ...]:
+def _document_parts(path: Path, is_cancelled: Callable[[], bool]) -> tuple[FilePart, ...]:
     try:
         open_local(path).close()
         pieces = read_pieces(path, is_cancelled=is_cancelled)
@@ -82,7 +82,7 @@ def _document_parts(path: Path, is_cancelled: Callable[[], bool]) -> tuple[TextP
         raise UnreadableFile(tr("It has no text; it may consist of scanned pictures."))
     has_parts = bool(unit_of(path.name))
     return tuple(
-        TextPart(tuple(piece.text.split("\n")), number if has_parts else 0, piece.name)
+        FilePart(tuple(piece.text.split("\n")), number if has_parts else 0, piece.name)
         for number, piece in enumerate(pieces, 1)
     )
 

@@ -20,7 +20,7 @@ from qwendesk.core.translation import tr
 from qwendesk.toolbox.knowledge import index_storage
 from qwendesk.toolbox.knowledge.folder_walk import Cancelled, FolderUnreachable
 from qwendesk.toolbox.knowledge.index_file import IndexFile, delete_index
-from qwendesk.toolbox.knowledge.index_update import DEFAULT_LIMITS, Limits, Progress, update_index
+from qwendesk.toolbox.knowledge.index_update import DEFAULT_LIMITS, IndexLimits, IndexProgress, update_index
 
 _logger = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class FolderIndexes:
     """Methods are called on the event loop's thread. One folder is read at a time."""
 
     def __init__(
-        self, place: Path | None = None, *, limits: Limits = DEFAULT_LIMITS, wait_s: float | None = WAIT_S
+        self, place: Path | None = None, *, limits: IndexLimits = DEFAULT_LIMITS, wait_s: float | None = WAIT_S
     ) -> None:
         """`place` is the folder of the index files; by default it is in the app's cache.
 
@@ -196,7 +196,7 @@ class FolderIndexes:
         index = self._index(key)
         last_shown = -1
 
-        def report(progress: Progress) -> None:
+        def report(progress: IndexProgress) -> None:
             nonlocal last_shown
             percent = 100 * progress.done // progress.total if progress.total else 0
             if percent != last_shown:

@@ -26,7 +26,7 @@ up to 2 s."""
 _UNSETTLED: Final = -1
 
 
-class Progress(msgspec.Struct, frozen=True):
+class IndexProgress(msgspec.Struct, frozen=True):
     """How far an update is; `total` is 0 while the folder is listed."""
 
     done: int = 0
@@ -37,26 +37,26 @@ class Progress(msgspec.Struct, frozen=True):
     """Files, with those that have not changed."""
 
 
-class Limits(msgspec.Struct, frozen=True):
+class IndexLimits(msgspec.Struct, frozen=True):
     files: int = MOST_FILES
     characters: int = MOST_CHARACTERS
 
 
-DEFAULT_LIMITS: Final = Limits()
+DEFAULT_LIMITS: Final = IndexLimits()
 
 
 def update_index(
     index: IndexFile,
     folder: Path,
     is_cancelled: Callable[[], bool] = lambda: False,
-    report: Callable[[Progress], None] = lambda _progress: None,
-    limits: Limits = DEFAULT_LIMITS,
+    report: Callable[[IndexProgress], None] = lambda _progress: None,
+    limits: IndexLimits = DEFAULT_LIMITS,
 ) -> bool:
     """Read what is new or changed in `folder`, and forget what is gone. Return False if not all of it is indexed.
 
     Raises FolderUnreachable, Cancelled, OSError and sqlite3.Error; what was read until then stays in the index.
     """
-    report(Progress())
+    report(IndexProgress())
     known, is_all = index.stamps(), True
     found: list[FoundFile] = []
     try:
@@ -68,7 +68,7 @@ def update_index(
     changed = [file for file in found if known.get(file.path) != (file.size_bytes, file.mtime_ns)]
     n_files, n_characters, _ = index.counts()
     done, total = 0, sum(file.size_bytes for file in changed) or 1
-    access, batch = FolderAccess([str(folder)]), _Batch(index)
+    access, batch = FolderAccess([str(folder)]), _FileBatch(index)
     try:
         for n_seen, file in enumerate(changed, len(found) - len(changed) + 1):
             if is_cancelled():
@@ -86,13 +86,13 @@ def update_index(
                 n_characters += sum(len(passage.text) for passage in read.passages)
                 batch.add(read)
             done += file.size_bytes
-            report(Progress(done, total, n_seen, len(found)))
+            report(IndexProgress(done, total, n_seen, len(found)))
     finally:
         batch.write()
     return is_all
 
 
-class _Batch:
+class _FileBatch:
     """Files that are written together, because each transaction waits for the disk."""
 
     def __init__(self, index: IndexFile) -> None:

@@ -9,7 +9,7 @@ from qwendesk.core.citations import Citation, Source
 from qwendesk.core.translation import tr
 from qwendesk.decoding.documents import document_format, render_pages
 from qwendesk.toolbox.folder_access import FolderAccess
-from qwendesk.toolbox.knowledge.file_texts import NoText, TextPart, UnreadableFile, read_parts
+from qwendesk.toolbox.knowledge.file_texts import FilePart, NoText, UnreadableFile, read_parts
 from qwendesk.toolbox.tool import ToolError
 
 LINES_AROUND: Final = 300
@@ -52,7 +52,7 @@ def _read(citation: Citation, folders: Sequence[str]) -> Source:
     return Source(citation, citation.found, citation.first, cited=citation.first, obstacle=obstacle)
 
 
-def _around(citation: Citation, part: TextPart, file: str) -> Source:
+def _around(citation: Citation, part: FilePart, file: str) -> Source:
     cited = _place_now(citation, part.lines)
     start = max(0, (cited or citation.first) - 1 - LINES_AROUND)
     end = (cited or citation.first) + len(citation.found) + LINES_AROUND

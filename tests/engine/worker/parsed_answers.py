@@ -11,7 +11,7 @@ from qwendesk.engine import protocol as p
 from qwendesk.engine.worker.call_writer import CallWriter
 from qwendesk.engine.worker.loader import Session
 from qwendesk.engine.worker.loop_watch import LoopWatch
-from qwendesk.engine.worker.tools import Tool
+from qwendesk.engine.worker.tools import CallableTool
 from qwendesk.engine.worker.writer import Writer
 from tests.engine.worker.conftest import Demo
 from tests.engine.worker.made_calls import TOOLS
@@ -24,7 +24,7 @@ class ParsedAnswer(msgspec.Struct, frozen=True):
 
 
 def writer_for(
-    demo: Demo, events: list[p.Event], *, in_reasoning: bool = False, tools: Mapping[str, Tool] = TOOLS
+    demo: Demo, events: list[p.Event], *, in_reasoning: bool = False, tools: Mapping[str, CallableTool] = TOOLS
 ) -> Writer:
     """A writer that sends to `events`."""
     special = demo.vocabulary.user_defined
@@ -40,7 +40,9 @@ def writer_for(
     )  # fmt: skip
 
 
-def parsed(demo: Demo, answer: str, *, in_reasoning: bool = False, tools: Mapping[str, Tool] = TOOLS) -> ParsedAnswer:
+def parsed(
+    demo: Demo, answer: str, *, in_reasoning: bool = False, tools: Mapping[str, CallableTool] = TOOLS
+) -> ParsedAnswer:
     """Let the worker read the tokens of `answer`. `in_reasoning` says whether the prompt has opened the thinking."""
     events: list[p.Event] = []
     writer = writer_for(demo, events, in_reasoning=in_reasoning, tools=tools)

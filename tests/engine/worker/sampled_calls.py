@@ -13,7 +13,7 @@ from qwendesk.engine.worker.call_grammar import CallDialect
 from qwendesk.engine.worker.call_stream import CallStream
 from qwendesk.engine.worker.call_tags import END_TAG
 from qwendesk.engine.worker.token_grammar import TOKEN_DATA, TokenGrammar
-from qwendesk.engine.worker.tools import Tool
+from qwendesk.engine.worker.tools import CallableTool
 from tests.engine.worker.conftest import Demo
 
 END_OF_TEXT_VALUE = f"\n{END_TAG}\n"
@@ -88,7 +88,7 @@ def tools_json(draw: st.DrawFn) -> tuple[str, ...]:
 class CallSampler:
     """Draws calls under a grammar, token by token. The model's markers are left out, as the engine does."""
 
-    def __init__(self, demo: Demo, grammar: TokenGrammar, dialect: CallDialect, tools: dict[str, Tool]) -> None:
+    def __init__(self, demo: Demo, grammar: TokenGrammar, dialect: CallDialect, tools: dict[str, CallableTool]) -> None:
         self._demo, self._grammar, self._dialect, self._tools = demo, grammar, dialect, tools
         self._end = demo.vocabulary.user_defined["</tool_call>"]
         self._plain = sorted(set(demo.pieces) - demo.special_ids)

@@ -16,7 +16,7 @@ from qwendesk.engine.worker.call_parser import parse_call
 from qwendesk.engine.worker.call_stream import CallStream
 from qwendesk.engine.worker.model import LoadedModel, first_bytes_of
 from qwendesk.engine.worker.token_grammar import TokenGrammar
-from qwendesk.engine.worker.tools import Tool, read_tools
+from qwendesk.engine.worker.tools import CallableTool, read_tools
 from tests.engine.worker.conftest import Demo
 from tests.engine.worker.made_calls import TOOLS, calls, in_order_of_schema, written
 from tests.engine.worker.sampled_calls import CallSampler, tools_json
@@ -36,7 +36,7 @@ def grammar(demo: Demo, dialect: CallDialect) -> Iterator[TokenGrammar]:
     made.close()
 
 
-def grammar_of(demo: Demo, tools: Mapping[str, Tool], dialect: CallDialect) -> TokenGrammar:
+def grammar_of(demo: Demo, tools: Mapping[str, CallableTool], dialect: CallDialect) -> TokenGrammar:
     text = call_grammar(tools, dialect, demo.vocabulary.user_defined["</tool_call>"])
     return TokenGrammar(
         cast("LoadedModel", SimpleNamespace(vocab=demo.vocab, first_bytes=first_bytes_of(demo.vocab))), text

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qwendesk.engine.worker import state_file
-from qwendesk.engine.worker.cache import ChatState, Checkpoint, ImageItem, Item, PromptCache
+from qwendesk.engine.worker.cache import Checkpoint, ImageItem, Item, MemoryState, PromptCache
 from qwendesk.engine.worker.chat_states import FEWEST_CELLS, ChatStates
 
 FINGERPRINT = "a model"
@@ -274,7 +274,7 @@ def test_a_file_that_cannot_be_used_is_ignored(tmp_path: Path, manner: str) -> N
 @given(st.data())
 def test_a_damaged_byte_is_noticed(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     file = tmp_path_factory.getbasetemp() / "damaged.state"
-    state = ChatState((1, ImageItem("k", 3, 2), 5), (Checkpoint(2, True, b"check"),), b"memory and more")
+    state = MemoryState((1, ImageItem("k", 3, 2), 5), (Checkpoint(2, True, b"check"),), b"memory and more")
     state_file.write(file, state, FINGERPRINT, 10**9)
     content = bytearray(file.read_bytes())
     content[data.draw(st.integers(0, len(content) - 1))] ^= data.draw(st.integers(1, 255))
@@ -285,7 +285,7 @@ def test_a_damaged_byte_is_noticed(tmp_path_factory: pytest.TempPathFactory, dat
 
 def test_a_state_comes_back_as_it_was(tmp_path: Path) -> None:
     items: tuple[Item, ...] = (1, ImageItem("key", 768, 32), 2)
-    state = ChatState(items, (Checkpoint(1, True, b"abcd"), Checkpoint(3, False, b"efgh")), b"0123456789abcdef")
+    state = MemoryState(items, (Checkpoint(1, True, b"abcd"), Checkpoint(3, False, b"efgh")), b"0123456789abcdef")
     n_bytes = state_file.write(tmp_path / "s", state, FINGERPRINT, 10**9)
     assert n_bytes == (tmp_path / "s").stat().st_size
     with state_file.open_state(tmp_path / "s", FINGERPRINT) as stored:
@@ -299,7 +299,7 @@ def test_a_state_comes_back_as_it_was(tmp_path: Path) -> None:
 
 
 def test_a_state_over_the_limit_is_not_written(tmp_path: Path) -> None:
-    assert state_file.write(tmp_path / "s", ChatState((1,), (), bytes(1000)), FINGERPRINT, 999) == 0
+    assert state_file.write(tmp_path / "s", MemoryState((1,), (), bytes(1000)), FINGERPRINT, 999) == 0
     assert list(tmp_path.iterdir()) == []
 
 
@@ -308,7 +308,7 @@ def test_a_full_drive_leaves_the_old_file_and_no_other(tmp_path: Path, monkeypat
     before = file.read_bytes()
     monkeypatch.setattr(state_file.shutil, "disk_usage", lambda _path: type("Usage", (), {"free": 1024**3})())
     with pytest.raises(OSError, match="too little room"):
-        state_file.write(file, ChatState((1,), (), bytes(1000)), FINGERPRINT, 10**9)
+        state_file.write(file, MemoryState((1,), (), bytes(1000)), FINGERPRINT, 10**9)
     assert file.read_bytes() == before
     assert [each.name for each in file.parent.iterdir()] == ["one.state"]
 

@@ -10,7 +10,7 @@ from qwendesk.engine.worker.call_grammar import CallDialect
 from qwendesk.engine.worker.call_parser import parse_call
 from qwendesk.engine.worker.call_stream import CallStream
 from qwendesk.engine.worker.call_tags import written_name
-from qwendesk.engine.worker.tools import Tool, read_tools
+from qwendesk.engine.worker.tools import CallableTool, read_tools
 from tests.engine.worker.conftest import Demo
 from tests.engine.worker.made_schemas import made_schema
 from tests.engine.worker.sampled_calls import CallSampler
@@ -47,7 +47,7 @@ def check(demo: Demo, dialect: CallDialect, first: int, number: int) -> int:
     return n_calls
 
 
-def written_again(tool: Tool, arguments: dict[str, Any], dialect: CallDialect) -> str:
+def written_again(tool: CallableTool, arguments: dict[str, Any], dialect: CallDialect) -> str:
     """The call as a template writes it."""
     if dialect == "json":
         return f"\n{json.dumps({'name': tool.name, 'arguments': arguments}, ensure_ascii=False)}\n"

@@ -12,7 +12,7 @@ from qwendesk.engine.protocol import Allocation
 from qwendesk.engines.engine_choice import EngineChoice
 from qwendesk.engines.exact_plan import Ask
 from qwendesk.engines.pc_trial.service import PcTrial
-from qwendesk.engines.trial import Trial
+from qwendesk.engines.trial import EngineTrial
 from qwendesk.hardware.probes.base import ProbeRequest, ProbeResult
 from qwendesk.hardware.snapshot import GpuReading, ProcessMemory, SystemReading
 from qwendesk.hardware.snapshot_reader import SnapshotReader
@@ -20,9 +20,9 @@ from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
 
 CPU = DeviceInfo("CPU", "Fake CPU", "cpu", "CPU", 32 * GIB, 30 * GIB)
 CARD = DeviceInfo("Vulkan0", "Fake Card", "gpu", "Vulkan", 12 * GIB, 11 * GIB)
-CPU_ENGINE = Trial(name="cpu-avx2", backend="cpu", usable=True, devices=(CPU,))
-GPU_ENGINE = Trial(name="vulkan", backend="vulkan", usable=True, devices=(CARD, CPU))
-BROKEN_ENGINE = Trial(name="cuda", backend="cuda", reason="This PC has no NVIDIA driver.")
+CPU_ENGINE = EngineTrial(name="cpu-avx2", backend="cpu", usable=True, devices=(CPU,))
+GPU_ENGINE = EngineTrial(name="vulkan", backend="vulkan", usable=True, devices=(CARD, CPU))
+BROKEN_ENGINE = EngineTrial(name="cuda", backend="cuda", reason="This PC has no NVIDIA driver.")
 PID = 4_194_305
 """No process has this number."""
 
@@ -67,7 +67,7 @@ class CardProbe:
 class TrialPc:
     """Engines by name, each with a scripted client, and the trial of them."""
 
-    def __init__(self, *trials: Trial) -> None:
+    def __init__(self, *trials: EngineTrial) -> None:
         self.trials = trials or (GPU_ENGINE, CPU_ENGINE, BROKEN_ENGINE)
         self.probe = CardProbe()
         self.models: list[LoadOptions] = []
@@ -93,7 +93,7 @@ class TrialPc:
     async def _models(self) -> list[LoadOptions]:
         return self.models
 
-    def _client(self, trial: Trial) -> FakeEngineClient:
+    def _client(self, trial: EngineTrial) -> FakeEngineClient:
         client = FakeEngineClient(answers=right_answers())
         client.devices = trial.devices
         client.pid = PID
@@ -106,7 +106,7 @@ class TrialPc:
         self.clients.append((trial.name, client))
         return client
 
-    def _dry_run(self, trial: Trial) -> Ask:
+    def _dry_run(self, trial: EngineTrial) -> Ask:
         async def ask(_options: DecidedOptions) -> Estimated:
             return Estimated(id=0, allocations=(Allocation("CPU", weights_bytes=3 * MIB),))
 

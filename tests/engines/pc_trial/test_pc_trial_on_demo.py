@@ -7,11 +7,11 @@ from qwendesk.engines.engine_choice import INSTALLED, EngineChoice
 from qwendesk.engines.pc_trial import model_trial
 from qwendesk.engines.pc_trial.page import report_page
 from qwendesk.engines.pc_trial.service import PcTrial
-from qwendesk.engines.trial import Trial
+from qwendesk.engines.trial import EngineTrial
 
 
 async def installed_engine() -> EngineChoice:
-    return EngineChoice((Trial(name=INSTALLED, backend="cpu", usable=True),), INSTALLED)
+    return EngineChoice((EngineTrial(name=INSTALLED, backend="cpu", usable=True),), INSTALLED)
 
 
 async def no_models() -> tuple[()]:

@@ -14,9 +14,9 @@ from qwendesk.core.units import GIB
 from qwendesk.engine.protocol import Allocation, Welcome
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.engines.engine_choice import EngineChoice
-from qwendesk.engines.pending_state import Limits, PendingLoad
+from qwendesk.engines.pending_state import OptionLimits, PendingLoad
 from qwendesk.engines.self_test import Check, Diagnosis
-from qwendesk.engines.trial import Trial
+from qwendesk.engines.trial import EngineTrial
 from qwendesk.engines.view.engine_text import Known, diagnostics, sections, sysmem_fallback
 from qwendesk.engines.view.engine_text import test_lines as lines_of
 from qwendesk.engines.view.load_options import load_text
@@ -79,7 +79,7 @@ def test_auto_counts_the_layers_that_patterns_keep_in_ram() -> None:
     options = with_cpu_expert_layers(LoadOptions(model="m.gguf", n_cpu_moe=0, n_gpu_layers="all"), (0, 1, 30, 31, 32))
     machine = MachineMemory(devices=(), ram_total_bytes=64 * GIB, ram_available_bytes=60 * GIB)
     plan = msgspec.structs.replace(best_plan(moe_35b(), None, machine, LoadOptions(model="m.gguf")), options=options)
-    limits = Limits(n_ctx=4096, longest_ctx=4096, n_layers=40, has_experts=True, can_see=False)
+    limits = OptionLimits(n_ctx=4096, longest_ctx=4096, n_layers=40, has_experts=True, can_see=False)
 
     text = load_text.auto_text(table(LoadOptions)["n_cpu_moe"], PendingLoad(plan=plan, limits=limits))
 
@@ -126,9 +126,11 @@ def test_behaviour_without_free_memory_is_described_for_each_driver() -> None:
 
 def test_diagnostics_list_engines_and_why_one_is_not_used() -> None:
     trials = (
-        Trial(name="cuda-12", backend="cuda", reason="The graphics driver is too old for it: install the newest one."),
-        Trial(name="vulkan", backend="vulkan", usable=True),
-        Trial(name="cpu-avx2", backend="cpu", usable=True),
+        EngineTrial(
+            name="cuda-12", backend="cuda", reason="The graphics driver is too old for it: install the newest one."
+        ),
+        EngineTrial(name="vulkan", backend="vulkan", usable=True),
+        EngineTrial(name="cpu-avx2", backend="cpu", usable=True),
     )
     engines = EngineChoice(trials=trials, chosen="vulkan", note="You asked for cuda-12.")
     text = diagnostics(Known(engines=engines), {}, platform="linux")
@@ -139,7 +141,7 @@ def test_diagnostics_list_engines_and_why_one_is_not_used() -> None:
 
 
 def test_untried_engines_are_marked() -> None:
-    trials = (Trial(name="cpu-avx2", backend="cpu", usable=True), Trial(name="cpu-sse42", backend="cpu"))
+    trials = (EngineTrial(name="cpu-avx2", backend="cpu", usable=True), EngineTrial(name="cpu-sse42", backend="cpu"))
     text = diagnostics(Known(engines=EngineChoice(trials=trials, chosen="cpu-avx2")), {}, platform="linux")
     assert "Engine “cpu-sse42”: not tried, because a better one runs" in text
 

@@ -11,7 +11,7 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.engine.state import Phase
 from qwendesk.feature_joins import vram_pressure
 from qwendesk.games.service import GameSources
-from qwendesk.hardware.programs import Program
+from qwendesk.hardware.programs import RunningProgram
 from qwendesk.meters.measured_speeds import MeasuredSpeeds
 from qwendesk.meters.services import MeterSource
 from qwendesk.widgets.theme_keeper import ThemeKeeper
@@ -24,7 +24,7 @@ from tests.window_desk import Desk
 
 __all__ = ["app", "client", "desk", "home", "keeper", "make_desk", "pytest_pyfunc_call", "qt_loop"]
 
-CYBERDROME = Program(GAME, "Cyberdrome.exe")
+CYBERDROME = RunningProgram(GAME, "Cyberdrome.exe")
 
 
 class GamingWindow(Desk):
@@ -32,7 +32,7 @@ class GamingWindow(Desk):
 
     def __init__(self, folder: Path) -> None:
         self.pc = GamingPc()
-        self.running: tuple[Program, ...] = ()
+        self.running: tuple[RunningProgram, ...] = ()
         client = engine_on(self.pc)
         source = MeterSource(
             reader=reader_of(self.pc),

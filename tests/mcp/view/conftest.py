@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from qwendesk.mcp.host_protocol import Ended, Offer, OfferedPrompt, OfferedTool
-from qwendesk.mcp.server import Server, ServerProblem
+from qwendesk.mcp.host_protocol import Ended, OfferedPrompt, OfferedTool, ServerOffer
+from qwendesk.mcp.server import RunningMcpServer, ServerProblem
 from tests.settings_page import home
 from tests.window import app, client, keeper, make_desk, pytest_pyfunc_call, qt_loop
 from tests.window_desk import Desk
 
 __all__ = ["app", "client", "home", "keeper", "make_desk", "pytest_pyfunc_call", "qt_loop"]
 
-OFFER = Offer(
+OFFER = ServerOffer(
     server="made up 1.0",
     tools=(
         OfferedTool("read", "Reads a note."),
@@ -23,10 +23,10 @@ OFFER = Offer(
 )
 
 
-class MadeUpServer(Server):
+class MadeUpServer(RunningMcpServer):
     """A server without a process. It offers OFFER, unless its program is called "broken"."""
 
-    async def start(self, *, by_user: bool = False) -> Offer:
+    async def start(self, *, by_user: bool = False) -> ServerOffer:
         if self.state.config.command == "broken":
             raise ServerProblem(self._fail(Ended("not_connected", "it stopped", ("no key given",))))
         self._on_offer(OFFER)

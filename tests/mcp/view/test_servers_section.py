@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QAbstractButton, QDialog, QLabel, QLineEdit, QPlai
 
 from qwendesk.chat.view.composer.tools_menu import ToolsMenu
 from qwendesk.core.files import read_whole
-from qwendesk.mcp.server import ServerState
+from qwendesk.mcp.server import McpServerState
 from qwendesk.mcp.server_config import server_list_file
 from tests.window_desk import Desk
 
@@ -24,7 +24,7 @@ async def write(desk: Desk, name: str, text: str) -> None:
     QTest.keyClicks(field, text) if isinstance(field, QLineEdit) else field.setPlainText(text)
 
 
-def servers(desk: Desk) -> tuple[ServerState, ...]:
+def servers(desk: Desk) -> tuple[McpServerState, ...]:
     return desk.parts.services.mcp.state.value.servers
 
 

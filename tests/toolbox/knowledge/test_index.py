@@ -14,7 +14,7 @@ from qwendesk.core.processes import with_source_tree
 from qwendesk.toolbox.knowledge import index_update
 from qwendesk.toolbox.knowledge.folder_walk import Cancelled, FolderUnreachable
 from qwendesk.toolbox.knowledge.index_file import IndexFile
-from qwendesk.toolbox.knowledge.index_update import Limits, update_index
+from qwendesk.toolbox.knowledge.index_update import IndexLimits, update_index
 from qwendesk.toolbox.knowledge.passages import passages
 from qwendesk.toolbox.knowledge.search_words import all_words, any_word, query_words
 from tests.chat.documents.test_document_reader import pdf
@@ -168,11 +168,11 @@ def test_a_folder_of_five_thousand_files(folder: Path, index: IndexFile) -> None
 def test_limits_are_kept_and_said(folder: Path, index: IndexFile) -> None:
     for number in range(5):
         (folder / f"{number}.txt").write_text(f"word{number} " * 50)
-    assert not update_index(index, folder, limits=Limits(files=3))
+    assert not update_index(index, folder, limits=IndexLimits(files=3))
     assert index.counts()[0] == 3
     (folder / "0.txt").write_text("changed")
     (folder / "1.txt").unlink()
-    assert not update_index(index, folder, limits=Limits(files=3))
+    assert not update_index(index, folder, limits=IndexLimits(files=3))
     assert found(index, "changed") == {"0.txt"}
     assert index.counts()[0] == 3, "there was room for one more"
     assert update_index(index, folder)

@@ -16,7 +16,7 @@ from qwendesk.core.citations import Citation, citations_in
 from qwendesk.core.tool_context import CallContext
 from qwendesk.toolbox.knowledge import folder_indexes, index_storage, index_update
 from qwendesk.toolbox.knowledge.folder_indexes import FolderIndexes
-from qwendesk.toolbox.knowledge.index_update import Limits
+from qwendesk.toolbox.knowledge.index_update import IndexLimits
 from qwendesk.toolbox.knowledge.search import search_folders
 from qwendesk.toolbox.tool import ToolError
 from tests.chat.documents.test_document_reader import pdf
@@ -160,7 +160,7 @@ async def test_some_words_are_enough(indexes: FolderIndexes, folder: Path) -> No
 @pytest.mark.asyncio
 async def test_unreadable_files_and_limits_are_said(tmp_path: Path, folder: Path) -> None:
     (folder / "broken.pdf").write_bytes(b"nothing")
-    indexes = FolderIndexes(tmp_path / "indexes", limits=Limits(files=1))
+    indexes = FolderIndexes(tmp_path / "indexes", limits=IndexLimits(files=1))
     result = await search_folders(indexes, "boat", context(folder))
     assert "1 files in game could not be read" in result
     assert "more files than can be searched" in result

@@ -15,7 +15,7 @@ from qwendesk.chat.image_parts import image_part
 from qwendesk.chat.incognito_images import IncognitoImages
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.token_count import TokenCount
-from qwendesk.chat.view.composer.cards import Card, DocumentCard, PictureCard
+from qwendesk.chat.view.composer.cards import AttachmentCard, DocumentCard, PictureCard
 from qwendesk.chat.view.composer.composer import Composer
 from qwendesk.chat.view.composer.pasted_content import PastedContent
 from qwendesk.chat.view.composer.pdf_sheet import PdfSheet
@@ -241,11 +241,11 @@ class AttachmentLoader(QObject):
         if card is not None:
             self._recount(card)
 
-    def _recount(self, card: Card) -> None:
+    def _recount(self, card: AttachmentCard) -> None:
         if self._report is not None:
             self._tasks.start(self._count(card), card)
 
-    async def _count(self, card: Card) -> None:
+    async def _count(self, card: AttachmentCard) -> None:
         report = self._report
         if report is None:
             return
@@ -272,7 +272,7 @@ class AttachmentLoader(QObject):
                 self._show_uncounted(card, cost)
         self._check_size()
 
-    def _show_uncounted(self, card: Card, failure: RequestFailed) -> None:
+    def _show_uncounted(self, card: AttachmentCard, failure: RequestFailed) -> None:
         """Refuse what the engine couldn't count. A server counts nothing before it answers, which is no refusal."""
         if self._report is not None and self._report.served_by is not None:
             card.show_uncounted(failure.sentence)

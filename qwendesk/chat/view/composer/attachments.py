@@ -16,7 +16,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QFrame, QGridLayout, QScrollArea, QWidget
 
-from qwendesk.chat.view.composer.cards import Card, DocumentCard, PictureCard
+from qwendesk.chat.view.composer.cards import AttachmentCard, DocumentCard, PictureCard
 from qwendesk.chat.view.composer.pasted_content import OWN_DRAG
 from qwendesk.chat.view.thread.pictures import ImagePreview
 from qwendesk.core.chats import DraftFile
@@ -65,7 +65,7 @@ class Attachments(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._items: list[Card] = []
+        self._items: list[AttachmentCard] = []
         self._card_count = 0
         self._columns = 2
         self._drop_index: int | None = None
@@ -78,7 +78,7 @@ class Attachments(QWidget):
         self.hide()
 
     @property
-    def items(self) -> tuple[Card, ...]:
+    def items(self) -> tuple[AttachmentCard, ...]:
         return tuple(self._items)
 
     @property
@@ -127,7 +127,7 @@ class Attachments(QWidget):
         self._items.clear()
         self._on_changed()
 
-    def move_card(self, card: Card, index: int) -> None:
+    def move_card(self, card: AttachmentCard, index: int) -> None:
         """Move a card to this index, or as close to it as the cards of its kind allow."""
         kind = [item for item in self._items if isinstance(item, PictureCard) == isinstance(card, PictureCard)]
         first = self._items.index(kind[0])
@@ -178,19 +178,19 @@ class Attachments(QWidget):
             self._drop_index = index
             self.update()
 
-    def _dragged(self, event: QDropEvent) -> Card | None:
+    def _dragged(self, event: QDropEvent) -> AttachmentCard | None:
         """Return the card that is being dragged; None if it is something else."""
         number = bytes(event.mimeData().data(OWN_DRAG).data())
         return next((item for item in self._items if str(item.number).encode() == number), None)
 
-    def _insert(self, card: Card) -> None:
+    def _insert(self, card: AttachmentCard) -> None:
         card.removed.connect(lambda: self._remove(card))
         card.moved.connect(lambda step: self.move_card(card, self._items.index(card) + step))
         pictures = sum(isinstance(item, PictureCard) for item in self._items)
         self._items.insert(pictures if isinstance(card, PictureCard) else len(self._items), card)
         self._on_changed()
 
-    def _remove(self, card: Card) -> None:
+    def _remove(self, card: AttachmentCard) -> None:
         """Remove a card and focus the next one, so that pressing Del repeatedly works."""
         place = self._items.index(card)
         focus: QWidget | None = self.window().focusWidget()
@@ -231,7 +231,7 @@ class Attachments(QWidget):
         self.resized.emit()
 
 
-def _tab_after(before: Card | QWidget, card: Card) -> None:
+def _tab_after(before: AttachmentCard | QWidget, card: AttachmentCard) -> None:
     """Let Tab go from one card to the next in the order in which they are shown."""
     chain = [widget for owner in (before, card) for widget in owner.findChildren(QWidget) if widget.focusPolicy()]
     for first, second in itertools.pairwise(chain):

@@ -26,7 +26,7 @@ SIZES = {"original": 0, "large": 1536, "medium": 1024, "small": 512}
 _MOVES = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
 
 
-class Card(QFrame):
+class AttachmentCard(QFrame):
     """One attachment. Del removes it and Alt+Left/Right moves it, from any of its controls."""
 
     removed = Signal()
@@ -102,7 +102,7 @@ class Card(QFrame):
         return drag_and_drop.files_mime(self.path)
 
 
-class PictureCard(Card):
+class PictureCard(AttachmentCard):
     size_chosen = Signal()
     """The user chose another size, so the tokens must be counted again."""
     opened = Signal(str)
@@ -192,7 +192,7 @@ class PictureCard(Card):
             self._actions[self.longest_side].setChecked(True)
 
 
-class DocumentCard(Card):
+class DocumentCard(AttachmentCard):
     opened = Signal(object)
     """A DocumentPart whose text the user wants to see."""
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QTextBlockFormat, QTextCharFormat, QTextCursor, QTextFrame
 
-from qwendesk.chat.view.thread.highlight_protocol import PLAIN, Run, is_highlightable
+from qwendesk.chat.view.thread.highlight_protocol import PLAIN, ColourRun, is_highlightable
 from qwendesk.chat.view.thread.highlighter import Highlighter
 from qwendesk.widgets.theme import Theme
 
@@ -33,7 +33,7 @@ class CodeCard:
         """The code that is completely highlighted."""
         self._settled = 0
         """Number of characters whose colours are final and need no further request."""
-        self._runs: tuple[Run, ...] = ()
+        self._runs: tuple[ColourRun, ...] = ()
         """Colours of the text after the settled characters, as far as they are painted."""
 
     @property
@@ -92,7 +92,7 @@ class CodeCard:
         if self._highlighter is not None:
             self._highlighter.forget(self)
 
-    def _show_runs(self, runs: tuple[Run, ...]) -> None:
+    def _show_runs(self, runs: tuple[ColourRun, ...]) -> None:
         """Apply the runs that differ from the current ones."""
         same = _common(self._runs, runs)
         start = self._settled + _length(runs[:same])
@@ -167,7 +167,7 @@ def _common(first: Sequence[object], second: Sequence[object]) -> int:
     return next((at for at, (one, other) in pairs if one != other), min(len(first), len(second)))
 
 
-def _length(runs: Sequence[Run]) -> int:
+def _length(runs: Sequence[ColourRun]) -> int:
     return sum(run.length for run in runs)
 
 

@@ -18,9 +18,9 @@ from pygments.token import Comment, Error, Keyword, Name, Number, Operator, Stri
 
 from qwendesk.chat.view.thread.highlight_protocol import (
     PLAIN,
+    ColourRun,
     Highlighted,
     HighlightRequest,
-    Run,
     is_highlightable,
     plain,
 )
@@ -94,7 +94,7 @@ def highlight(code: str, language: str) -> Highlighted:
 
 def _lex(lexer: Lexer, code: str) -> tuple[Highlighted, str]:
     """Return the colours, and the text of the lexer's tokens, because some lexers change `code`."""
-    runs: list[Run] = []
+    runs: list[ColourRun] = []
     pieces: list[str] = []
     cut = position = runs_before_cut = 0
     for kind, text in lexer.get_tokens(code):
@@ -104,9 +104,9 @@ def _lex(lexer: Lexer, code: str) -> tuple[Highlighted, str]:
         position += len(text)
         role = _role(kind)
         if len(runs) > runs_before_cut and (runs[-1].role == role or not text.strip()):
-            runs[-1] = Run(runs[-1].length + len(text), runs[-1].role)
+            runs[-1] = ColourRun(runs[-1].length + len(text), runs[-1].role)
         else:
-            runs.append(Run(len(text), role))
+            runs.append(ColourRun(len(text), role))
         is_line_end = position <= len(code) - _UNSETTLED and text.endswith("\n")
         if is_line_end and not _spans_lines(kind) and code[position].strip():
             cut, runs_before_cut = position, len(runs)

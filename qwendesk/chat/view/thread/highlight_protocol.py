@@ -18,7 +18,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 """Surrogates, which JSON cannot represent."""
 
 
-class Run(msgspec.Struct, frozen=True, gc=False):
+class ColourRun(msgspec.Struct, frozen=True, gc=False):
     """A run of code in one colour: its number of characters and its theme role."""
 
     length: int
@@ -36,7 +36,7 @@ class HighlightRequest(msgspec.Struct, frozen=True):
 class Highlighted(msgspec.Struct, frozen=True):
     """Runs that together make up the code. The first `settled_length` characters keep their colours."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[ColourRun, ...]
     settled_length: int = 0
 
     @property
@@ -47,7 +47,7 @@ class Highlighted(msgspec.Struct, frozen=True):
 
 def plain(code: str) -> Highlighted:
     """Return `code` without colours."""
-    return Highlighted((Run(len(code), PLAIN),) if code else ())
+    return Highlighted((ColourRun(len(code), PLAIN),) if code else ())
 
 
 def is_highlightable(code: str) -> bool:
