@@ -5,6 +5,7 @@ Arguments go to pytest. A real model that some tests use is downloaded before (t
 possible, they are skipped.
 """
 
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -13,6 +14,13 @@ from pathlib import Path
 from tools import real_models
 
 ROOT = Path(__file__).resolve().parent.parent
+
+COMPILED = ROOT / ".work" / "compiled"
+"""Compiled Python files.
+
+Many tests start a process of QwenDesk. Without these, as where PYTHONDONTWRITEBYTECODE is set, each of them compiles
+hundreds of files for two seconds.
+"""
 
 QUICK = {
     "ruff: mistakes": ["ruff", "check", "."],
@@ -42,8 +50,12 @@ def main(pytest_arguments: Sequence[str]) -> int:
 
 def _run(title: str, command: Sequence[str]) -> int:
     print(f"\n== {title}", flush=True)
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(COMPILED)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     # An empty standard input: nothing may wait for an answer.
-    done = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, stdin=subprocess.DEVNULL, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", *command], cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, check=False
+    )
     return done.returncode
 
 

@@ -66,7 +66,7 @@ class TensorFacts(msgspec.Struct, frozen=True, array_like=True):
     n_bytes: int
 
 
-class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
+class ModelFacts(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     """Facts from the header of one GGUF file. 0 or "" means that the header does not say."""
 
     path: str

@@ -4,6 +4,7 @@ This way a plan can be made before the download. It is accurate to a few percent
 others, and only the file's header says which (hub/remote_header.py reads it).
 """
 
+import functools
 import math
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
@@ -101,16 +102,26 @@ def tensor_shapes(dimensions: Dimensions) -> Iterator[TensorShape]:
                 yield TensorShape(f"{block}.nextn.{name}.weight", (hidden,), False)
 
 
+@functools.lru_cache(maxsize=32)
+def _shapes(dimensions: Dimensions) -> tuple[TensorShape, ...]:
+    """Return the tensors, which all quants of a model share."""
+    return tuple(tensor_shapes(dimensions))
+
+
 def estimate_facts(
     dimensions: Dimensions, architecture: str, file_bytes: int, *, path: str = "", quant: str = "", name: str = ""
 ) -> ModelFacts:
     """Return the facts of a file with `file_bytes`, assuming the same number of bits per weight in all matrices."""
-    shapes = tuple(tensor_shapes(dimensions))
+    shapes = _shapes(dimensions)
     plain = sum(4 * math.prod(each.shape) for each in shapes if not each.is_matrix)
     elements = sum(math.prod(each.shape) for each in shapes if each.is_matrix)
     table = dimensions.ngram_rows * dimensions.ngram_row_length
     bytes_each, table_bytes_each = _bytes_each(max(file_bytes - plain, 0), elements - table, table)
-    tensors = tuple(_tensor(each, table_bytes_each if each.name == LAZY_TABLE else bytes_each) for each in shapes)
+    kind, table_kind = _nearest_type(8 * bytes_each), _nearest_type(8 * table_bytes_each)
+    tensors = tuple(
+        _tensor(each, table_kind, table_bytes_each) if each.name == LAZY_TABLE else _tensor(each, kind, bytes_each)
+        for each in shapes
+    )
     numbers = {
         key: getattr(dimensions, key)
         for key in Hyperparameters.__struct_fields__
@@ -142,11 +153,11 @@ def _bytes_each(n_bytes: int, elements: int, table: int) -> tuple[float, float]:
     return (n_bytes / (elements + table),) * 2
 
 
-def _tensor(shape: TensorShape, bytes_each: float) -> TensorFacts:
+def _tensor(shape: TensorShape, kind: str, bytes_each: float) -> TensorFacts:
     elements = math.prod(shape.shape)
     if not shape.is_matrix:
         return TensorFacts(shape.name, "F32", shape.shape, 4 * elements)
-    return TensorFacts(shape.name, _nearest_type(8 * bytes_each), shape.shape, round(elements * bytes_each))
+    return TensorFacts(shape.name, kind, shape.shape, round(elements * bytes_each))
 
 
 def _nearest_type(bits: float) -> str:

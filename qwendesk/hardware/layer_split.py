@@ -149,5 +149,7 @@ class LayerSplit:
 
     def gpu_of(self, layer: int) -> int:
         """Return the index of the GPU that has `layer`, which must be `first` or later and not split between GPUs."""
+        if len(self.parts) == 1:
+            return 0
         at = bisect_right(self._ends, (layer - self.first) / max(self._count, 1))
         return min(at, len(self.parts) - 1)

@@ -176,7 +176,7 @@ def split_weights(facts: ModelFacts, override_tensor: tuple[str, ...] = ()) -> W
     output = always_in_ram = draft = 0
     pinned: dict[str, int] = {}
     for tensor in facts.tensors:
-        layer = _layer(tensor)
+        layer = _layer(tensor.name)
         if _is_skipped(facts, tensor):
             draft += tensor.n_bytes
             continue
@@ -237,13 +237,14 @@ def _tied_output_bytes(facts: ModelFacts) -> int:
     return 0 if "output.weight" in sizes else sizes.get("token_embd.weight", 0)
 
 
-def _layer(tensor: TensorFacts) -> int | None:
-    found = _BLOCK.match(tensor.name)
+@functools.lru_cache(maxsize=8192)
+def _layer(tensor_name: str) -> int | None:
+    found = _BLOCK.match(tensor_name)
     return int(found.group(1)) if found else None
 
 
 def _is_skipped(facts: ModelFacts, tensor: TensorFacts) -> bool:
-    layer = _layer(tensor)
+    layer = _layer(tensor.name)
     return layer is not None and facts.nextn_layers > 0 and layer >= facts.block_count - facts.nextn_layers
 
 
