@@ -1,5 +1,6 @@
 """A Windows desktop under Wine, used from the Linux side: programs, windows, keys, the mouse and screenshots."""
 
+import shutil
 import subprocess
 import time
 from collections.abc import Callable
@@ -91,6 +92,10 @@ class Desktop:
     def picture(self, name: str) -> None:
         """Take a screenshot."""
         subprocess.run(["import", "-window", "root", str(self._pictures / f"{name}.png")], check=False)
+
+    def keep_picture(self, file: Path, name: str) -> None:
+        """Keep a picture that the app made among the screenshots."""
+        shutil.copy(file, self._pictures / f"{name}.png")
 
     def processes(self, program: str) -> list[int]:
         """Return the numbers of the running processes of a Windows program, by its file's name."""

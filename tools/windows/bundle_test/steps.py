@@ -1,14 +1,19 @@
 """The steps of a user's first days: install, ask, open files, mishaps, another engine, update, remove."""
 
+import hashlib
 import json
 import shutil
+import sqlite3
 import subprocess
 import time
+import urllib.request
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 from qwendesk import __version__
-from tools.windows.bundle_test.desktop import Desktop, check
+from tests.hub.hub_server import running_hub
+from tools.windows.bundle_test.desktop import LONGEST_S, Desktop, check
 from tools.windows.bundle_test.records import (
     Answer,
     command_for,
@@ -35,6 +40,10 @@ _NEXT_QUESTION = ("What is a quant?", "")
 _SEND_S = 3.0
 """After this time a click or a key shows what it did, or it is done again."""
 _OTHER_ENGINE = "cpu-sse42"
+_PORT = 8765
+"""The server's usual port."""
+_NEWER_FORMAT = 999
+"""A format of the chats that no version has."""
 _LOAD_IT = (400, 150)
 """Where the button of the notice that offers a model lies in the window, in pixels."""
 
@@ -53,6 +62,7 @@ class Trial:
         self._data = local / "QwenDesk"
         self._chats = self._data / "chats.db"
         self._installed = local / "Programs" / "QwenDesk"
+        self._older_format = 0
 
     def steps(self) -> list[tuple[str, Callable[[], str]]]:
         """Return the steps with their titles. A step returns what is worth a word, or raises Failed."""
@@ -65,9 +75,14 @@ class Trial:
             ("QwenDeskCommand doctor", self._doctor),
             ("Kill the engine and ask again", self._kill_engine),
             ("Kill the app and start it again", self._kill_app),
-            ("Close it and choose another engine", self._change_engine),
+            ("Close it; its tour calls a tool", self._tour),
+            ("Download a model from a made-up Hub", self._download),
+            ("Start it with another engine and its server", self._change_engine),
+            ("Another program asks the server", self._ask_server),
             ("Update it silently", self._update),
             ("Start it after the update", self._start_updated),
+            ("An older version finds chats of a newer one", self._find_newer_chats),
+            ("Update it again", self._update_again),
             ("Remove it silently", self._remove),
         ]
 
@@ -156,15 +171,54 @@ class Trial:
         self._expect(before)
         return f"{len(before)} answers kept"
 
-    def _change_engine(self) -> str:
+    def _tour(self) -> str:
+        """Have the demo answer three questions in a window of its own, one by a tool and one about a picture."""
         self._quit()
-        settings = self._data / "settings.json"
-        chosen = json.loads(settings.read_text(encoding="utf-8")) if settings.is_file() else {}
-        settings.write_text(json.dumps({**chosen, "engine": _OTHER_ENGINE}), encoding="utf-8")
+        picture = self.desktop.home / "tour.png"
+        done = self.desktop.run(rf"{_PROGRAMS}\{_APP}", "--demo-tour", "--screenshot", self._for_windows(picture))
+        check(done.returncode == 0, f"it ended with {done.returncode}: {done.stdout[-500:]}{done.stderr[-500:]}")
+        check(picture.is_file(), "it has left no screenshot")
+        self.desktop.keep_picture(picture, "tour")
+        return ""
+
+    def _download(self) -> str:
+        demo = next(self._installed.glob("_internal/resources/demo/qwendesk-demo*.gguf")).read_bytes()
+        with running_hub() as hub:
+            hub.add("made-up/Demo-GGUF", "made-up-demo.gguf", demo)
+            self._choose(hub_endpoint=hub.endpoint)
+            file = "made-up/Demo-GGUF/made-up-demo.gguf"
+            done = self.desktop.run(rf"{_PROGRAMS}\{_COMMAND}", "models", "get", file, "--no-mmproj")
+            self._choose(hub_endpoint="")
+        check(done.returncode == 0, f"it ended with {done.returncode}: {done.stdout[-500:]}{done.stderr[-500:]}")
+        found = list(self.desktop.home.rglob("made-up-demo.gguf"))
+        check(any(path.read_bytes() == demo for path in found), "the file is not there, or differs")
+        return f"{len(demo) / 2**20:.0f} MiB"
+
+    def _choose(self, **settings: object) -> None:
+        """Change the file of settings while the app doesn't run."""
+        file = self._data / "settings.json"
+        chosen = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        file.write_text(json.dumps({**chosen, **settings}), encoding="utf-8")
+
+    def _change_engine(self) -> str:
+        self._choose(engine=_OTHER_ENGINE, serve=True)
         self._start()
         self._ask(*_QUESTION)
         check(self._engine_in_use() == _OTHER_ENGINE, f"the engine is {self._engine_in_use()}")
         return _OTHER_ENGINE
+
+    def _ask_server(self) -> str:
+        key = (self._data / "server.key").read_text(encoding="utf-8").split()[0]
+        question = {"messages": [{"role": "user", "content": _QUESTION[0]}], "max_tokens": 60}
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{_PORT}/v1/chat/completions",
+            json.dumps(question).encode(),
+            {"Authorization": f"Bearer {key}", "Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=LONGEST_S) as response:
+            answer = json.load(response)["choices"][0]["message"]["content"]
+        check(_QUESTION[1] in answer.lower(), f"the answer has no word {_QUESTION[1]}: {answer}")
+        return f'"{answer}"'
 
     def _update(self) -> str:
         self._quit()
@@ -181,6 +235,35 @@ class Trial:
         self._expect(before)
         self._ask(*_QUESTION)
         return f"{len(before)} answers kept"
+
+    def _find_newer_chats(self) -> str:
+        """Install the older version over chats that a newer one has saved: they are left as they are."""
+        self._quit()
+        self._older_format = self._set_format(_NEWER_FORMAT)
+        before = hashlib.sha256(self._chats.read_bytes()).hexdigest()
+        self._set_up(self._older)
+        self._start()
+        time.sleep(_SEND_S)
+        self.desktop.picture("newer-chats")
+        self._quit()
+        check(hashlib.sha256(self._chats.read_bytes()).hexdigest() == before, "the newer chats were changed")
+        return f"{self._version()} leaves them unchanged"
+
+    def _update_again(self) -> str:
+        self._set_format(self._older_format)
+        before = self._answers()
+        self._set_up(self._current)
+        self._start()
+        self._expect(before)
+        return f"{len(before)} answers kept"
+
+    def _set_format(self, number: int) -> int:
+        """Write another number of the format into the chats' file, and return the one before."""
+        with closing(sqlite3.connect(self._chats)) as chats:
+            (before,) = chats.execute("PRAGMA user_version").fetchone()
+            chats.execute(f"PRAGMA user_version = {number}")
+            chats.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return int(before)
 
     def _remove(self) -> str:
         self._quit()
