@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import BinaryIO, Final
 from urllib.parse import unquote
 
-from qwendesk.decoding.html_text import html_text
 from qwendesk.decoding.limits import MAX_FILE_BYTES
 from qwendesk.decoding.office_xml import (
     Archive,
@@ -16,6 +15,7 @@ from qwendesk.decoding.office_xml import (
     open_document_pages,
     parse_xml,
 )
+from qwendesk.decoding.page_decoder import html_text
 from qwendesk.decoding.protocol import DecodeRefusal, DocumentText, ReadOfficeText
 
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -123,7 +123,7 @@ def _epub(file: BinaryIO) -> Iterator[Part]:
     for key in order:
         chapter = posixpath.normpath(posixpath.join(posixpath.dirname(package), unquote(paths.get(key, ""))))
         if chapter in archive.names:
-            yield "", html_text(archive.read(chapter).decode("utf-8", "replace"))
+            yield "", html_text(archive.read(chapter))
 
 
 def _rtf(file: BinaryIO) -> Iterator[Part]:

@@ -1,4 +1,4 @@
-"""Reads title and text of one web page. Runs in the decoding process only.
+"""Reads title and text of one web page, or of a chapter of an e-book. Runs in the decoding process only.
 
 The parser is libxml2's, which repairs what browsers repair. What is around the text (menus, footers, scripts, what is
 hidden) is left out by the elements and roles that HTML has for it, so nothing is lost to a guess about a page's look.
@@ -38,12 +38,7 @@ _SMALLEST_SHARE = 0.3
 
 def decode_page(file: BinaryIO, request: ReadPage) -> tuple[PageText | DecodeRefusal, bytes]:
     """Return the reply to `request`, and the text that follows it. The file is HTML in UTF-8."""
-    parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
-    source = file.read(MAX_FILE_BYTES)
-    try:
-        page = html.document_fromstring(source, parser=parser) if source.strip() else None
-    except etree.ParserError:  # nothing but blanks and comments
-        page = None
+    page = _parsed(file.read(MAX_FILE_BYTES))
     if page is None:
         return PageText(""), b""
     title = " ".join((page.findtext(".//title") or "").split())
@@ -51,6 +46,21 @@ def decode_page(file: BinaryIO, request: ReadPage) -> tuple[PageText | DecodeRef
     if len(text) > request.max_characters:
         return DecodeRefusal(reason="too_much_text"), b""
     return PageText(title), text.encode("utf-8", "replace")
+
+
+def html_text(source: bytes) -> str:
+    """Return all text that an HTML page in UTF-8 shows, one line for each block."""
+    page = _parsed(source)
+    return "" if page is None else _text_of(page).strip()
+
+
+def _parsed(source: bytes) -> Any:
+    """Return the root element of a page; None if there are only blanks and comments."""
+    parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
+    try:
+        return html.document_fromstring(source, parser=parser) if source.strip() else None
+    except etree.ParserError:
+        return None
 
 
 def _is_left_out(element: Any) -> bool:

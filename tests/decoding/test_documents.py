@@ -55,7 +55,7 @@ def test_open_document_text_and_slides(tmp_path: Path) -> None:
 def test_chapters_of_an_e_book(tmp_path: Path) -> None:
     chapter = "<h1>One</h1><p>It was <b>dark</b> &amp; wet.<br/>Rain.</p><script>x = 1</script>"
     assert texts(office_files.epub(tmp_path / "a.epub", chapter, "<p>吾輩は猫である</p>")) == [
-        "One\nIt was dark & wet.\nRain.",
+        "# One\nIt was dark & wet.\nRain.",
         "吾輩は猫である",
     ]
 
