@@ -21,9 +21,9 @@ class ProfileMenu(QWidget):
         super().__init__()
         self._service, self._tasks = service, window_tasks()
         self._names: tuple[str, ...] | None = None
-        self._button = ChevronButton(tr("ProfilesService"), kind="quiet")
+        self._button = ChevronButton(tr("Profiles"), kind="quiet")
         describe(
-            self._button, "inspector.profiles", tr("ProfilesService"),
+            self._button, "inspector.profiles", tr("Profiles"),
             tr("Your changes are saved for this model. Save them under a name, or share them as a file."),
         )  # fmt: skip
         self._menu = Menu(self)
@@ -95,5 +95,5 @@ class ProfileMenu(QWidget):
         def import_from(file: str) -> None:
             self._tasks.start(self._service.import_file(Path(file)))
 
-        filters = [tr("ProfilesService (*.json)"), tr("All files (*)")]
+        filters = [tr("Profiles (*.json)"), tr("All files (*)")]
         ask_for_file(self, "inspector.profiles.import_dialog", tr("Import a profile"), filters, import_from)
