@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 
 from tests.import_rules import cycles, violations
-from tests.protocols import ALLOWED as LONELY
-from tests.protocols import FOREIGN, lonely_protocols
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -32,23 +30,6 @@ def test_a_cycle_is_named_also_when_only_the_type_checker_follows_it(tmp_path: P
     (root / "qwendesk/core/z.py").write_text("import qwendesk.core.x")
 
     assert cycles(root) == ["qwendesk.core.x <-> qwendesk.core.y <-> qwendesk.core.z"]
-
-
-def test_a_protocol_has_two_implementations_or_a_reason() -> None:
-    found = set(lonely_protocols(ROOT)) - set(FOREIGN)
-
-    assert found == set(LONELY), "import the class itself; tests/protocols.py has the few Protocols that stay"
-    assert len(LONELY) <= 5
-
-
-def test_a_protocol_with_one_implementation_is_found(tmp_path: Path) -> None:
-    once = "class Once(Protocol):\n    def f(self, a): ..."
-    twice = "class Twice(Protocol):\n    n: int\n    def g(self): ..."
-    classes = "class A:\n    n = 1\n    def f(self, a): ...\n    def g(self): ..."
-    other = "class B:\n    def __init__(self):\n        self.n = 1\n    def f(self, b): ...\n    def g(self): ..."
-    root = package_with(tmp_path, "core/x.py", "\n".join((once, twice, classes, other)))
-
-    assert lonely_protocols(root) == ["core.x.Once"]
 
 
 FORBIDDEN = {

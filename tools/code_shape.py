@@ -26,6 +26,8 @@ _CANCEL_CHECKS = {"is_cancelled", "is_cut", "cancelled", "is_stopped", "done", "
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Trees = Mapping[Path, ast.Module]
+Members = dict[str, tuple[str, ...]]
+"""Members by name: the parameters of a method, nothing for an attribute."""
 
 
 class Count(NamedTuple):
@@ -56,7 +58,7 @@ def counts(root: Path) -> list[Count]:
     largest = max(lines, key=lambda path: lines[path])
     tests = sum(path.read_text(encoding="utf-8").count("\n") for path in (root / "tests").rglob("*.py"))
     lengths = [node.end_lineno - node.lineno + 1 for node in _functions(trees) if node.end_lineno is not None]
-    protocols = lonely_protocols(trees)
+    protocols = lonely_protocols(trees, root)
     doubled = doubled_classes(trees, root)
     cycles = import_cycles(import_graph(trees, root))
     getters = getter_parameters(trees, root)
@@ -69,7 +71,7 @@ def counts(root: Path) -> list[Count]:
         Count("product lines", sum(lines.values()) + data, 102_000, note=mean),
         Count("files", len(lines), 640),
         Count("lines of the largest file", lines[largest], 600, (_show(largest, root),)),
-        Count("Protocols with one implementation", len(protocols), 5, tuple(protocols)),
+        Count("Protocols with at most one implementation", len(protocols), 8, tuple(protocols)),
         Count("double class names", len(doubled), 0, tuple(f"{name}: {', '.join(doubled[name])}" for name in doubled)),
         Count("circles of imports", len(cycles), 0, tuple(" <-> ".join(cycle) for cycle in cycles)),
         Count("getter parameters without clocks and cancel checks", len(getters), 10, tuple(getters)),
@@ -110,50 +112,47 @@ def doubled_classes(trees: Trees, root: Path) -> dict[str, list[str]]:
     return {name: found for name, found in sorted(places.items()) if len(found) > 1}
 
 
-def lonely_protocols(trees: Trees) -> list[str]:
-    """Return each Protocol that exactly one class of ours can stand for, as "Protocol: class".
+def lonely_protocols(trees: Trees, root: Path) -> list[str]:
+    """Return the Protocols that at most one class implements, as "module.Name".
 
-    A class counts if it has all members by name. A Protocol that none of ours has is one of a library's objects; one
-    that has only `__call__` is the type of a function.
+    A class implements one if it has all its members, and its methods begin with the same parameters.
     """
-    classes = [node for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
-    by_name: dict[str, list[ast.ClassDef]] = defaultdict(list)
-    for node in classes:
-        by_name[node.name].append(node)
-    members = {id(node): _members(node, by_name, ()) for node in classes}
-    real = [node for node in classes if not _is_protocol(node)]
-    found = []
-    for node in classes:
-        wanted = members[id(node)]
-        able = [each.name for each in real if wanted <= members[id(each)]] if _is_protocol(node) else []
-        if len(able) == 1 and wanted != {"__call__"}:
-            found.append(f"{node.name}: {able[0]}")
-    return sorted(found)
+    protocols: dict[str, Members] = {}
+    classes: list[Members] = []
+    for path, tree in trees.items():
+        module = _module(path, root).removeprefix(f"{PACKAGE}.")
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef) and any(ast.unparse(base) == "Protocol" for base in node.bases):
+                protocols[f"{module}.{node.name}"] = _members(node)
+            elif isinstance(node, ast.ClassDef):
+                classes.append(_members(node))
+    return [
+        name
+        for name, wanted in protocols.items()
+        if sum(all(_fits(wanted, each, member) for member in wanted) for each in classes) < 2
+    ]
 
 
-def _is_protocol(node: ast.ClassDef) -> bool:
-    return any(_base_name(base) == "Protocol" for base in node.bases)
+def _fits(wanted: Members, found: Members, member: str) -> bool:
+    return member in found and found[member][: len(wanted[member])] == wanted[member]
 
 
-def _base_name(base: ast.expr) -> str:
-    return ast.unparse(base).partition("[")[0].rpartition(".")[2]
-
-
-def _members(node: ast.ClassDef, by_name: Mapping[str, list[ast.ClassDef]], seen: tuple[str, ...]) -> set[str]:
-    """Return the names of methods and fields, those of its bases and of `self.name = ...` included."""
-    found: set[str] = set()
-    for inner in ast.walk(node):
-        match inner:
+def _members(node: ast.ClassDef) -> Members:
+    found: Members = {}
+    for each in ast.walk(node):
+        match each:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                found.add(name)
-            case ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]):
-                found.add(name)
-            case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Store()):
-                found.add(name)
-    for base in node.bases:
-        name = _base_name(base)
-        for parent in by_name.get(name, []) if name not in seen else []:
-            found |= _members(parent, by_name, (*seen, name))
+                is_property = any(ast.unparse(mark) == "property" for mark in each.decorator_list)
+                found[name] = () if is_property else tuple(arg.arg.strip("_") for arg in each.args.args[1:])
+            case ast.AnnAssign(target=ast.Name(id=name)) | ast.AnnAssign(target=ast.Attribute(attr=name)):
+                found[name] = ()
+            case ast.Assign(targets=targets):
+                names = (part for target in targets for part in ast.walk(target))
+                found |= {
+                    part.id if isinstance(part, ast.Name) else part.attr: ()
+                    for part in names
+                    if isinstance(part, ast.Name | ast.Attribute)
+                }
     return found
 
 
