@@ -12,12 +12,13 @@ VENV_PYTHON := .venv/bin/python
 TOUR := .work/demo-tour.png
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench soak clients format screenshot bundle bundle-test deb appimage clean environment environment-test \
+.PHONY: help run test check bench soak clients format screenshot bundle bundle-test deb appimage clean environment environment-test \
 	windows windows-test windows-bundle windows-bundle-test linux-test gpu-test gpu-soak
 
 help:
 	@echo "make run         open QwenDesk on its built-in demo model (the first time: environment and engine, minutes)"
 	@echo "make test        everything CI runs: ruff, mypy, and pytest (the first time: adds what they need)"
+	@echo "make check       the same with only the tests of what you changed"
 	@echo "make bench       the timed measurements, with their targets"
 	@echo "make soak        the long and random tests"
 	@echo "make clients     Claude Code, Codex, opencode, Cline, Continue and libraries use the server (network, 2 GB)"
@@ -53,6 +54,9 @@ run: environment
 
 test: environment-test
 	@$(VENV_PYTHON) -m tools.check
+
+check: environment-test
+	@$(VENV_PYTHON) -m tools.check --changed
 
 bench: environment-test
 	@$(VENV_PYTHON) -m bench.engine

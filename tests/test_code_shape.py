@@ -3,6 +3,8 @@
 import ast
 from pathlib import Path
 
+import pytest
+
 from tools.code_shape import Trees, doubled_classes, getter_parameters, lonely_protocols, trees_of
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -18,8 +20,13 @@ FOREIGN = {"engine.worker.devices._Ggml", "mcp.host.offers._Page", "chat.exchang
 """Protocols that only objects of other libraries implement."""
 
 
-def test_no_class_name_stands_for_two_things() -> None:
-    assert doubled_classes(trees_of(ROOT), ROOT) == {}
+@pytest.fixture(scope="module")
+def trees() -> Trees:
+    return trees_of(ROOT)
+
+
+def test_no_class_name_stands_for_two_things(trees: Trees) -> None:
+    assert doubled_classes(trees, ROOT) == {}
 
 
 def test_a_name_that_two_classes_have_is_found(tmp_path: Path) -> None:
@@ -28,8 +35,8 @@ def test_a_name_that_two_classes_have_is_found(tmp_path: Path) -> None:
     assert doubled_classes(tree_of(tmp_path, source), tmp_path) == {"A": ["core/x.py", "core/x.py"]}
 
 
-def test_a_protocol_has_two_implementations_or_a_reason() -> None:
-    found = set(lonely_protocols(trees_of(ROOT), ROOT)) - FOREIGN
+def test_a_protocol_has_two_implementations_or_a_reason(trees: Trees) -> None:
+    found = set(lonely_protocols(trees, ROOT)) - FOREIGN
 
     assert found == set(LONELY), "import the class itself; LONELY has the few Protocols that stay"
     assert len(LONELY) <= 5
@@ -40,9 +47,9 @@ def test_a_protocol_with_one_implementation_is_found(tmp_path: Path) -> None:
     twice = "class Twice(Protocol):\n    n: int\n    def g(self): ..."
     classes = "class A:\n    n = 1\n    def f(self, a): ...\n    def g(self): ..."
     other = "class B:\n    def __init__(self):\n        self.n = 1\n    def f(self, b): ...\n    def g(self): ..."
-    trees = tree_of(tmp_path, "\n".join((once, twice, classes, other)))
+    made_up = tree_of(tmp_path, "\n".join((once, twice, classes, other)))
 
-    assert lonely_protocols(trees, tmp_path) == ["core.x.Once"]
+    assert lonely_protocols(made_up, tmp_path) == ["core.x.Once"]
 
 
 def test_getters_are_counted_and_clocks_are_not(tmp_path: Path) -> None:
