@@ -25,8 +25,8 @@ from qwendesk.help.crash_reports import CrashReports
 from qwendesk.hub import access_tokens
 from qwendesk.hub.catalog import BadCatalog, decode_catalog
 from qwendesk.hub.catalog_schema import SCHEMA_VERSION
-from qwendesk.hub.catalog_store import CatalogStore, LastLookUp
-from qwendesk.hub.download_state import read_queue
+from qwendesk.hub.catalog_updates import CatalogStore, LastLookUp
+from qwendesk.hub.download_queue import read_queue
 from qwendesk.hub.file_hashes import HashMemory
 from qwendesk.hub.header_cache import HeaderCache
 from qwendesk.hub.library import Library, scan

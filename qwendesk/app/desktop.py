@@ -20,7 +20,7 @@ from qwendesk.core.translation import tr
 from qwendesk.engines.view.wiring import EnginesView
 from qwendesk.help.app_updates import AppUpdates
 from qwendesk.help.view.app_updates import announce_updates
-from qwendesk.hub.download_state import DownloadItem
+from qwendesk.hub.download_queue import DownloadItem
 from qwendesk.models.view.wiring import ModelsView
 from qwendesk.settings.service import SettingsService
 from qwendesk.widgets.tasks import window_tasks

@@ -25,8 +25,7 @@ from qwendesk.core.observed import Observed
 from qwendesk.core.subscribers import Subscribers
 from qwendesk.core.translation import tr
 from qwendesk.store.database import StoreFailure
-from qwendesk.store.opening import Store, choose_backup, open_store
-from qwendesk.store.reports import StoreReport
+from qwendesk.store.opening import Store, StoreReport, choose_backup, open_store
 
 _LAST_CHAT = "last_chat"
 

@@ -32,9 +32,8 @@ from qwendesk.engine.protocol import LoadReport
 from qwendesk.engine.state import EngineState
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.hub.access_tokens import load_token
-from qwendesk.hub.draft_head_pairing import find_draft_head
+from qwendesk.hub.companion_pairing import find_draft_head, find_mmproj
 from qwendesk.hub.gguf import first_shard
-from qwendesk.hub.mmproj_pairing import find_mmproj
 from qwendesk.remote.addresses import address_warning, read_address
 from qwendesk.remote.service import RemoteService
 from qwendesk.services import preferred_client

@@ -34,8 +34,8 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.paths import demo_mmproj, demo_model
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import BenchClient
+from qwendesk.hub.companion_pairing import find_mmproj
 from qwendesk.hub.gguf import first_shard
-from qwendesk.hub.mmproj_pairing import find_mmproj
 
 if TYPE_CHECKING:
     from qwendesk.engines.load_planner import LoadPlanner

@@ -39,9 +39,8 @@ from qwendesk.hardware.gpu_links import gpu_links, link_reports
 from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.hardware.snapshot_reader import read_gpus
 from qwendesk.hub.catalog import load_catalog
-from qwendesk.hub.draft_head_pairing import find_draft_head
+from qwendesk.hub.companion_pairing import find_draft_head, find_mmproj
 from qwendesk.hub.gguf import first_shard
-from qwendesk.hub.mmproj_pairing import find_mmproj
 from qwendesk.hub.model_folders import read_folders
 from qwendesk.meters.measured_speeds import MeasuredSpeeds
 from qwendesk.settings.service import SettingsService

@@ -24,7 +24,7 @@ from qwendesk.core.units import MIB, show_expected, show_tokens
 from qwendesk.hardware.drives import drive_of
 from qwendesk.hardware.snapshot_reader import read_gpus
 from qwendesk.hub.catalog import Catalog, load_catalog
-from qwendesk.hub.catalog_store import CatalogStore, LastLookUp
+from qwendesk.hub.catalog_updates import CatalogStore, LastLookUp
 from qwendesk.hub.model_folders import read_folders
 from qwendesk.meters.measured_speeds import MeasuredSpeeds
 from qwendesk.models.fit import FitKind, Pc, estimate_plan, make_pc

@@ -15,7 +15,7 @@ from qwendesk.core.number_format import show_date
 from qwendesk.core.translation import tr
 from qwendesk.core.units import show_bytes
 from qwendesk.hub.catalog import Catalog
-from qwendesk.hub.catalog_store import CatalogStore
+from qwendesk.hub.catalog_updates import CatalogStore
 from qwendesk.hub.file_hashes import hash_file
 from qwendesk.hub.finding_texts import CHIPS, Chip
 from qwendesk.hub.findings import Finding, Verdict, finding_as_json, verdict

@@ -13,9 +13,10 @@ from qwendesk.core.input_files import open_regular
 from qwendesk.core.number_format import show_count
 from qwendesk.core.translation import tr
 from qwendesk.core.units import show_bytes
-from qwendesk.decoding.limits import MAX_FILE_BYTES, MAX_PROCESS_BYTES
 from qwendesk.decoding.process import run_decoder
 from qwendesk.decoding.protocol import (
+    MAX_FILE_BYTES,
+    MAX_PROCESS_BYTES,
     DecodeRefusal,
     DecodeReply,
     DocumentText,

@@ -5,8 +5,15 @@ from typing import BinaryIO
 
 from PIL import Image, ImageFile, UnidentifiedImageError
 
-from qwendesk.decoding.limits import MAX_DECODED_BYTES, fit_longest_side, fit_pixels
-from qwendesk.decoding.protocol import DecodeImage, DecodeRefusal, ImageFacts, InspectImage
+from qwendesk.decoding.protocol import (
+    MAX_DECODED_BYTES,
+    DecodeImage,
+    DecodeRefusal,
+    ImageFacts,
+    InspectImage,
+    fit_longest_side,
+    fit_pixels,
+)
 
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
 _ORIENTATION = 0x0112

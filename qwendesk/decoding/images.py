@@ -13,9 +13,17 @@ from qwendesk.core.errors import BadRequest
 from qwendesk.core.input_files import FileTooLarge, open_regular
 from qwendesk.core.translation import mark, tr
 from qwendesk.core.units import show_bytes
-from qwendesk.decoding.limits import MAX_DECODED_BYTES, MAX_FILE_BYTES, MAX_PROCESS_BYTES
 from qwendesk.decoding.process import run_decoder
-from qwendesk.decoding.protocol import DecodeImage, DecodeRefusal, DecodeReply, ImageFacts, InspectImage
+from qwendesk.decoding.protocol import (
+    MAX_DECODED_BYTES,
+    MAX_FILE_BYTES,
+    MAX_PROCESS_BYTES,
+    DecodeImage,
+    DecodeRefusal,
+    DecodeReply,
+    ImageFacts,
+    InspectImage,
+)
 
 ImageErrorKind = Literal[
     "missing", "unreadable", "file_too_large", "not_an_image", "too_many_pixels", "damaged", "out_of_memory", "failed"

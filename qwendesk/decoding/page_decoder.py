@@ -10,8 +10,7 @@ from typing import Any, BinaryIO
 
 from lxml import etree, html
 
-from qwendesk.decoding.limits import MAX_FILE_BYTES
-from qwendesk.decoding.protocol import DecodeRefusal, PageText, ReadPage
+from qwendesk.decoding.protocol import MAX_FILE_BYTES, DecodeRefusal, PageText, ReadPage
 
 _LEFT_OUT = frozenset(
     {

@@ -13,9 +13,8 @@ from typing import Any, BinaryIO
 import msgspec
 
 from qwendesk.core.processes import with_source_tree
-from qwendesk.decoding.limits import TIME_LIMIT_S
 from qwendesk.decoding.main import OPTION
-from qwendesk.decoding.protocol import DecodeRefusal, DecodeReply, DecodeRequest
+from qwendesk.decoding.protocol import TIME_LIMIT_S, DecodeRefusal, DecodeReply, DecodeRequest
 
 _logger = logging.getLogger(__name__)
 _SLOTS = threading.BoundedSemaphore(2)

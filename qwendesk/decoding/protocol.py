@@ -1,4 +1,4 @@
-"""Requests to a decoding process and its replies.
+"""Requests to a decoding process, its replies, and the limits of what it reads.
 
 The request is the last command-line argument; the file is standard input. The reply is one line of JSON on standard
 output, followed by the bytes that it announces.
@@ -7,6 +7,8 @@ output, followed by the bytes that it announces.
 from typing import Literal
 
 import msgspec
+
+from qwendesk.core.units import MIB
 
 
 class InspectImage(msgspec.Struct, frozen=True, tag="inspect_image"):
@@ -102,3 +104,25 @@ class DecodeRefusal(msgspec.Struct, frozen=True, tag="refusal", kw_only=True):
 
 
 DecodeReply = ImageFacts | DocumentText | PageText | PdfPages | DecodeRefusal
+
+
+MAX_FILE_BYTES = 256 * MIB
+"""Larger picture and PDF files are refused before they are read."""
+MAX_DECODED_BYTES = 512 * MIB
+"""Larger pictures are refused before decoding: above 134 megapixels of 4 bytes, or 67 of 16-bit RGBA."""
+MAX_PROCESS_BYTES = 2048 * MIB
+"""Memory of the decoding process. A picture at the limit takes two to three times its size."""
+TIME_LIMIT_S = 120.0
+"""A PDF of 2,000 pages takes about 20 s."""
+
+
+def fit_longest_side(width: int, height: int, longest_side: int) -> tuple[int, int]:
+    """Return the size of the same shape with at most `longest_side` pixels a side, and no side less than 1."""
+    scale = longest_side / max(width, height)
+    return (width, height) if scale >= 1 else (max(1, round(width * scale)), max(1, round(height * scale)))
+
+
+def fit_pixels(width: int, height: int, max_pixels: int) -> tuple[int, int]:
+    """Return the size of the same shape with at most `max_pixels` pixels, and no side less than 1."""
+    scale = (max_pixels / (width * height)) ** 0.5
+    return (width, height) if scale >= 1 else (max(1, int(width * scale)), max(1, int(height * scale)))

@@ -23,9 +23,8 @@ from qwendesk.hardware.model_memory import lazy_table_bytes
 from qwendesk.hardware.plan_text import nearest_text
 from qwendesk.hardware.planner import best_plan, could_load
 from qwendesk.hardware.snapshot import GpuReading
-from qwendesk.hub.draft_head_pairing import draft_head_mismatch, find_draft_head
+from qwendesk.hub.companion_pairing import draft_head_mismatch, find_draft_head, find_mmproj, mmproj_mismatch
 from qwendesk.hub.gguf import first_shard, read_facts
-from qwendesk.hub.mmproj_pairing import find_mmproj, mmproj_mismatch
 
 ModelFiles = tuple[ModelFacts, ModelFacts | None]
 """The facts of a model, with its draft head if that has a file of its own, and of its vision file, if it has one."""

@@ -10,9 +10,8 @@ from qwendesk.core.failures import LoadFailure
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.protocol import Devices
 from qwendesk.engines.load_decision import Decide, ReadFiles
-from qwendesk.hardware.ladder import STEPS, ModelShape, StepDown, StepId, step_levels
+from qwendesk.hardware.ladder import STEPS, ModelShape, StepDown, StepId, experts_off_gpus, step_levels
 from qwendesk.hardware.layer_split import usable_gpus
-from qwendesk.hardware.short_gpus import experts_off_gpus
 
 _LEAST_EXPERT_LAYERS = 4
 _SHARE = 0.25

@@ -37,7 +37,7 @@ from qwendesk.engines.archive_sums import ArchiveSums
 from qwendesk.hub.download import FileProgress, download_file
 from qwendesk.hub.download_control import DownloadControl, SpeedLimit
 from qwendesk.hub.download_part import part_of
-from qwendesk.hub.download_state import TransferRate
+from qwendesk.hub.download_queue import TransferRate
 from qwendesk.hub.network import HubError, Network
 from qwendesk.hub.remote import FixedAddresses
 

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.units import GIB
-from qwendesk.hardware.bandwidth import pcie_bandwidth
-from qwendesk.hardware.gpu_cards import find_card
+from qwendesk.hardware.gpu_cards import find_card, pcie_bandwidth
 from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.hardware.spill import Sample
 

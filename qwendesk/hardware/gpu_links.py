@@ -2,7 +2,7 @@
 
 A link is judged by its lanes now and by the generation that it reaches at work, because drivers lower the generation of
 a GPU that has nothing to do. Where only the generation now is known, the link counts as unknown. Numbers: PCI-SIG's
-rates (bandwidth.py).
+rates (gpu_cards.py).
 
 What crosses a link: the weights while a model loads; with experts in RAM, those experts for long prompts; with a split
 by layers one row of values per token, a few kilobytes; with a split by rows or tensors, rows twice in every layer, and
@@ -17,8 +17,8 @@ import msgspec
 from qwendesk.core.devices import DeviceInfo, GpuLink, number_equal_names
 from qwendesk.core.gpu_split import FAST_LINK_BYTES_S
 from qwendesk.core.units import GIB
-from qwendesk.hardware.bandwidth import pcie_bandwidth, pcie_rate
 from qwendesk.hardware.engine_gpus import match_gpus
+from qwendesk.hardware.gpu_cards import pcie_bandwidth, pcie_rate
 from qwendesk.hardware.snapshot import GpuReading
 
 LinkSpeed = Literal["fast", "enough", "slow"]

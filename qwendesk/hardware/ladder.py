@@ -7,6 +7,7 @@ seconds (engines/load_retry.py). The spill remedies are single steps that free e
 """
 
 from collections.abc import Callable, Collection, Iterator
+from itertools import zip_longest
 from typing import Literal
 
 import msgspec
@@ -16,7 +17,13 @@ from qwendesk.core.number_format import show_count
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.rope_scaling import without_rope_scaling
 from qwendesk.core.translation import mark, tr, tr_n
-from qwendesk.hardware.expert_layers import count_cpu_expert_layers, own_patterns
+from qwendesk.hardware.expert_layers import (
+    count_cpu_expert_layers,
+    cpu_expert_layers,
+    own_patterns,
+    with_cpu_expert_layers,
+)
+from qwendesk.hardware.layer_split import runs_of_layers
 
 SHORTEST_CONTEXT = 4_096
 """The fewest tokens of context that any step leaves: a chat with one or two pictures needs that much."""
@@ -357,3 +364,23 @@ def _with_values_set(given: LadderInput, options: LoadOptions) -> LoadOptions:
         return options
     shares_experts = options.n_cpu_moe and given.has_gpu and options.n_gpu_layers != 0
     return msgspec.structs.replace(options, n_ubatch=_UBATCH_WITH_EXPERTS if shares_experts else _UBATCH)
+
+
+def experts_off_gpus(
+    options: LoadOptions, model: ModelShape, n_gpus: int, short: Collection[int]
+) -> Iterator[LoadOptions]:
+    """Yield options with the experts of one more layer in RAM each: layers of the GPUs in `short`, by their numbers.
+
+    Which layers a GPU has is known if there are several GPUs and tensor_split is set, as in every plan for them. Else
+    the layers are counted from the first, as n_cpu_moe does.
+    """
+    runs = runs_of_layers(options, model.layers, n_gpus)
+    if not runs:
+        yield from step_levels("experts", options, model)
+        return
+    in_ram = list(cpu_expert_layers(options, model.layers))
+    left = [[layer for layer in runs[gpu] if layer not in in_ram] for gpu in short]
+    load_mode = "auto" if options.load_mode == "auto" else "none"  # as in the ladder
+    for layer in (layer for row in zip_longest(*left) for layer in row if layer is not None):
+        in_ram.append(layer)
+        yield msgspec.structs.replace(with_cpu_expert_layers(options, in_ram), load_mode=load_mode)

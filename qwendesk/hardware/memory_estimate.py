@@ -4,12 +4,15 @@ Options that are still "auto" count as llama.cpp's defaults: all layers on the G
 caches, vision on the GPU, the model's context length.
 """
 
+from collections.abc import Sequence
+
 import msgspec
 
+from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import DevicePlan, MachineMemory, MemoryUse, shared_bytes
-from qwendesk.core.units import MIB
+from qwendesk.core.units import GIB, MIB
 from qwendesk.hardware.compute_buffers import (
     RamCopies,
     activation_widths,
@@ -20,7 +23,6 @@ from qwendesk.hardware.compute_buffers import (
     ubatch_of,
 )
 from qwendesk.hardware.layer_split import Gpu, LayerSplit, planned_gpus, shared_budget, shares_ram
-from qwendesk.hardware.lazy_table import is_read_lazily
 from qwendesk.hardware.model_memory import (
     Weights,
     checkpoint_bytes,
@@ -290,3 +292,18 @@ class _DeviceMemory:
             layers=self.layers,
             cpu_expert_layers=self.cpu_expert_layers,
         )
+
+
+AUTO_ABOVE_BYTES = 4 * GIB
+"""llama.cpp's auto_min_size: by default, it reads only larger tables from the file."""
+
+
+def is_read_lazily(table_bytes: int, options: LoadOptions, gpus: Sequence[DeviceInfo]) -> bool:
+    """Return whether a table of that size stays on the drive, with a load that uses `gpus`.
+
+    By default it doesn't if any GPU can't work with mapped files (llama_model_base::load_tensors and
+    llama_model_loader::lazy_read in llama.cpp).
+    """
+    if options.lazy_mode == "auto":
+        return table_bytes > AUTO_ABOVE_BYTES and all(gpu.supports_mmap for gpu in gpus)
+    return options.lazy_mode == "on" and table_bytes > 0

@@ -150,7 +150,7 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
     always_in_ram: int
     """Weights that always stay in RAM, with `lazy_table`."""
     lazy_table: int = 0
-    """The table that llama.cpp can read row by row from the file (hardware/lazy_table.py)."""
+    """The table that llama.cpp can read row by row from the file (hardware/memory_estimate.py)."""
     largest_expert_tensor: int
     pinned: tuple[tuple[str, int], ...] = ()
     """Device name and bytes that a placement pattern puts there, independent of the layers."""

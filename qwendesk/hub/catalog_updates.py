@@ -1,17 +1,24 @@
-"""Updates of the catalog: what the Hub has answered about its repositories since it was built. Pure rules."""
+"""What the Hub has said about the catalog's repositories since the catalog was built: asked, merged and saved."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import datetime
+import logging
+import threading
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from qwendesk.hub.catalog import Catalog, part_path
-from qwendesk.hub.catalog_new_files import find_new_files
-from qwendesk.hub.catalog_schema import CatalogFile, Part, Repository, Superseded, WithdrawnFile
-from qwendesk.hub.mmproj_pairing import QUANT_ORDER
+from qwendesk.core import paths
+from qwendesk.core.file_names import Shard, is_helper_name, is_imatrix_name, is_mmproj_name, quant_in_name
+from qwendesk.core.json_file import JsonFile
+from qwendesk.hub.catalog import Catalog, load_catalog, part_path
+from qwendesk.hub.catalog_schema import CatalogFile, FileKind, Part, Repository, Superseded, WithdrawnFile
+from qwendesk.hub.companion_pairing import QUANT_ORDER
 
 if TYPE_CHECKING:  # importing the Hub's library takes long, and reading saved updates doesn't need it
-    from qwendesk.hub.remote import RemoteFile
+    from qwendesk.hub.remote import Hub, RemoteFile
+
 
 _COUNTED = ("model", "mmproj")
 """Kinds of files whose changes are counted: those that people download."""
@@ -218,3 +225,170 @@ def _replaced_since(repo: str, seen: str, sha256: str, path: str, update: Reposi
     now = update.files.get(path)
     by, day = (now.sha256, now.date[:10]) if now is not None else ("", "")
     return Superseded(sha256, repo, path, seen, by, day)
+
+
+def find_new_files(
+    catalog: Catalog, repository: Repository, known: Sequence[CatalogFile], paths: Collection[str]
+) -> list[CatalogFile]:
+    """Return the files at `paths` of a repository that are not `known`, without sizes and hashes.
+
+    A model is only taken if its name says that it is the repository's model, in a quant that no known file has: another
+    file is another variant, of which the catalog has no facts. A split model is taken once all its shards are there.
+    """
+    listed = {part_path(file, part) for file in known for part in range(len(file.parts) or 1)}
+    quants = {file.quant.upper() for file in known if file.kind == "model"}
+    found = []
+    for path in sorted(paths):
+        shard = Shard.parse(path)
+        if path in listed or (shard is not None and not (shard.is_first and set(shard.siblings) <= set(paths))):
+            continue
+        kind, quant = _kind(path), quant_in_name(path)
+        if kind == "model" and (not quant or quant in quants or not _is_of(catalog, repository, path)):
+            continue
+        quants.update({quant} if kind == "model" else ())
+        parts = tuple(Part(0) for _ in shard.siblings) if shard is not None else ()
+        found.append(CatalogFile(path=path, n_bytes=0, kind=kind, quant=quant, parts=parts))
+    return found
+
+
+def _kind(path: str) -> FileKind:
+    if not is_helper_name(path):
+        return "model"
+    if is_mmproj_name(path):
+        return "mmproj"
+    return "imatrix" if is_imatrix_name(path) else "draft"
+
+
+def _is_of(catalog: Catalog, repository: Repository, path: str) -> bool:
+    """Return whether the file's name says that it is the repository's model."""
+    model = catalog.model_of(path.rpartition("/")[2])
+    return model is not None and model.id == repository.model
+
+
+_logger = logging.getLogger(__name__)
+_BAD_ANSWERS_IN_A_ROW = 2
+"""So many mean that something else answers in place of the Hub, such as the login page of a Wi-Fi."""
+
+
+class LookUp(msgspec.Struct, frozen=True):
+    """What the Hub answered."""
+
+    answers: Updates
+    problem: str = ""
+    """Why the rest of the repositories wasn't asked, or why there is no answer at all, in a sentence."""
+
+
+def look_up(
+    repos: Sequence[str],
+    known: Updates,
+    hub: "Hub",
+    day: str,
+    stop: threading.Event,
+    *,
+    gap_s: float,
+    on_progress: Callable[[int], None],
+) -> LookUp:
+    """Ask for the files of each repository; of one whose commit is `known`, only whether it is still the newest.
+
+    Blocks until the last answer or until `stop` is set. Waits `gap_s` between two repositories, and stops at the first
+    sign that the Hub can't be reached. A repository with an unexpected answer is skipped; the second one in a row is
+    such a sign. `day` is the ISO date of the answers. `on_progress` is called with the number of repositories that were
+    asked. Network errors are not raised.
+    """
+    from qwendesk.hub.network import UNREACHABLE, HubError  # noqa: PLC0415  (imports the Hub's library)
+
+    answers: Updates = {}
+    refused, n_bad = "", 0
+    for number, repo in enumerate(repos):
+        if stop.is_set() or (number and stop.wait(gap_s)):
+            break
+        before = known.get(repo)
+        try:
+            files = hub.files_since(repo, before.revision if before is not None else "")
+        except HubError as error:
+            n_bad = n_bad + 1 if error.kind == "bad_answer" else 0
+            if n_bad == _BAD_ANSWERS_IN_A_ROW or (error.kind in UNREACHABLE and not n_bad):
+                return LookUp(answers, error.sentence)
+            _logger.info("%s was not looked up: %s", repo, error.sentence)
+            refused = refused or error.sentence
+        else:
+            n_bad = 0
+            if files is not None:
+                answers[repo] = update_of(files, day)
+            elif before is not None:
+                answers[repo] = msgspec.structs.replace(before, day=day)
+        on_progress(number + 1)
+    return LookUp(answers, "" if answers else refused)
+
+
+_UPDATES_FILE, _LAST_FILE = "catalog-updates.json", "catalog-look-up.json"
+_Time = Annotated[datetime.datetime, msgspec.Meta(tz=True)]
+
+
+class LastLookUp(msgspec.Struct, frozen=True):
+    """When the files of all repositories were last looked up on the Hub."""
+
+    done: _Time | None = None
+    """The last time that it succeeded."""
+    tried: _Time | None = None
+    """The last time, whether it succeeded or not."""
+    problem: str = ""
+    """Why it failed that time, in a sentence; "" if it succeeded."""
+
+
+class CatalogStore:
+    """Owns the catalog and what is saved of it. Its methods read and write files, and may be called on any thread."""
+
+    def __init__(self, load: Callable[[], Catalog] = load_catalog, folder: Path | None = None) -> None:
+        """`load` reads the catalog that the app came with. Updates are saved in `folder`, by default the app's."""
+        folder = folder or paths.data_folder()
+        self._load = load
+        self._updates_file = JsonFile(folder / _UPDATES_FILE, Updates, dict, keep_unusable=False)
+        self._last_file = JsonFile(folder / _LAST_FILE, LastLookUp, LastLookUp, keep_unusable=False)
+        self._lock = threading.Lock()
+        self._original: Catalog | None = None
+        self._catalog: Catalog | None = None
+
+    @property
+    def catalog(self) -> Catalog:
+        """The catalog with all updates. Never blocks once it has been read. Raises BadCatalog."""
+        if self._catalog is not None:
+            return self._catalog
+        with self._lock:
+            if self._catalog is None:
+                self._catalog = updated(self._read_original(), self._updates_file.read())
+            return self._catalog
+
+    @property
+    def updates(self) -> Updates:
+        """The saved updates that change the catalog. Raises BadCatalog."""
+        with self._lock:
+            return updates_in_use(self._read_original(), self._updates_file.read())
+
+    def add(self, answers: Updates) -> None:
+        """Update the catalog with the Hub's answers about its repositories, and save them. Raises BadCatalog.
+
+        Answers about other repositories are ignored. Without a change, `catalog` stays the same object.
+        """
+        with self._lock:
+            original = self._read_original()
+            known = {repo: each for repo, each in answers.items() if original.repository(repo) is not None}
+            if not known:
+                return
+            updates = joined(self._updates_file.read(), known)
+            fresh = updated(original, updates)
+            if self._catalog is None or fresh.contents != self._catalog.contents:
+                self._catalog = fresh
+            self._updates_file.try_write(updates)
+
+    def read_last(self) -> LastLookUp:
+        """Return when the Hub was last asked about all repositories."""
+        return self._last_file.read()
+
+    def save_last(self, last: LastLookUp) -> None:
+        self._last_file.try_write(last)
+
+    def _read_original(self) -> Catalog:
+        if self._original is None:
+            self._original = self._load()
+        return self._original

@@ -7,7 +7,7 @@ import msgspec
 
 from qwendesk.core.file_names import Shard, is_mmproj_name, model_name, quant_in_name, sizes_in
 from qwendesk.core.translation import tr
-from qwendesk.hub.mmproj_pairing import QUANT_ORDER
+from qwendesk.hub.companion_pairing import QUANT_ORDER
 from qwendesk.hub.network import HubError
 from qwendesk.hub.remote import Hub, RemoteFile
 

@@ -10,12 +10,10 @@ from qwendesk.core.file_names import Shard, is_draft_name, is_imatrix_name, is_m
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.model_titles import model_title
 from qwendesk.core.translation import tr
-from qwendesk.hub.draft_head_pairing import pair_draft_head
+from qwendesk.hub.companion_pairing import header_names, pair_draft_head, pair_mmproj
 from qwendesk.hub.gguf_types import DRAFT_ARCHITECTURES
 from qwendesk.hub.header_cache import HeaderCache, HeaderSummary
-from qwendesk.hub.library_places import Origin, SearchFolder
-from qwendesk.hub.library_walk import FoundModelFile, VisitedFolders, walk
-from qwendesk.hub.mmproj_pairing import header_names, pair_mmproj
+from qwendesk.hub.library_places import FoundModelFile, Origin, SearchFolder, VisitedFolders, walk
 
 _OLLAMAS_OWN = re.compile(r"qwen3\.[568](?![0-9])", re.IGNORECASE)
 

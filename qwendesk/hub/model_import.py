@@ -1,4 +1,4 @@
-"""Imports model files into a models folder: renames them on the same drive, copies and verifies them from another.
+"""Imports model files into a models folder: renamed on the same drive, copied and verified from another.
 
 A copy is written under a temporary name, next to a note that identifies its source. It is hashed while it is copied,
 read back and compared, and only then renamed. A cancelled import changes nothing; one that was killed is resumed.
@@ -7,10 +7,11 @@ read back and compared, and only then renamed. A cancelled import changes nothin
 import errno
 import hashlib
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Literal
 
 import msgspec
@@ -22,6 +23,8 @@ from qwendesk.core.permissions import folder_mode
 from qwendesk.core.safe_open import create_own, open_own
 from qwendesk.core.translation import tr
 from qwendesk.core.units import show_bytes
+from qwendesk.hub.library import Library, LibraryModel
+from qwendesk.hub.model_folders import repo_file
 
 How = Literal["copy", "move"]
 
@@ -290,3 +293,44 @@ def _forget_cached(descriptor: int) -> None:
     """Drop the file from the system's cache on Linux, so that reading back reads from the drive."""
     if sys.platform == "linux":
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+_NO_REPOSITORY = "imported"
+"""Folder used in place of the owner's if the repository is unknown."""
+_NOT_IN_NAMES = re.compile(r"[\x00-\x1f<>:\"/\\|?*]+")
+
+
+def import_plan(model: LibraryModel, library: Library, models: Path, how: How) -> tuple[ImportItem, ...]:
+    """Return the files of `model` and its mmproj with their targets in the models folder `models`.
+
+    An mmproj that other models use is copied even if the model is moved. Files that are already at their target are
+    left out. Raises QwenDeskError for a name that can't be used.
+    """
+    name = _allowed_name(model.name)
+    repo = model.repo or f"{_NO_REPOSITORY}/{name}"
+    inside = PurePath(model.repo_path).parent.as_posix() if model.repo_path else "."
+    prefix = "" if inside == "." else f"{inside}/"
+    pairs = [(file.path, prefix + _file_name(file.path, name), how) for file in model.files]
+    mmproj = model.mmproj
+    if mmproj is not None:
+        quant = mmproj.facts.quant if mmproj.facts is not None else ""
+        own_name = _file_name(mmproj.path, f"mmproj-{quant or name}")
+        pairs.append((mmproj.path, own_name, how if _is_used_alone(model, mmproj, library) else "copy"))
+    items = [ImportItem(source, str(repo_file(models, repo, path)), each_how) for source, path, each_how in pairs]
+    return tuple(item for item in items if PurePath(item.source) != PurePath(item.target))
+
+
+def _is_used_alone(model: LibraryModel, mmproj: LibraryModel, library: Library) -> bool:
+    users = {each.path for each in library.models if each.mmproj is not None and each.mmproj.path == mmproj.path}
+    is_nearby = PurePath(mmproj.path).parent == PurePath(model.path).parent
+    return is_nearby and users <= {model.path}
+
+
+def _file_name(path: str, otherwise: str) -> str:
+    """Return the file's own name, or `otherwise` for Ollama's blobs, which have none."""
+    name = PurePath(path).name
+    return name if name.lower().endswith(".gguf") else f"{otherwise}.gguf"
+
+
+def _allowed_name(name: str) -> str:
+    return _NOT_IN_NAMES.sub("-", name).strip(". ") or "model"

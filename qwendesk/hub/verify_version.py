@@ -13,16 +13,17 @@ from pathlib import PurePath
 from qwendesk.core.file_names import is_first_shard, quant_in_name, quants_in
 from qwendesk.core.model_facts import EXPERT_TENSORS, ModelFacts
 from qwendesk.hub.catalog import Catalog, CatalogMatch
-from qwendesk.hub.catalog_matching import (
+from qwendesk.hub.catalog_schema import CutOff, Superseded, WithdrawnFile
+from qwendesk.hub.evidence import (
     QWEN_ARCHITECTURES,
     UNSLOTH,
+    Evidence,
+    FileEvidence,
     current_file,
     download_current,
     model_of,
     unsloth_detail,
 )
-from qwendesk.hub.catalog_schema import CutOff, Superseded, WithdrawnFile
-from qwendesk.hub.evidence import Evidence, FileEvidence
 from qwendesk.hub.finding_texts import DetailSource
 from qwendesk.hub.findings import Detail, Finding, FindingFix, detail
 from qwendesk.hub.gguf_types import FILE_TYPE_GUESSED

@@ -13,9 +13,8 @@ from qwendesk.core.plan import MachineMemory
 from qwendesk.core.units import GIB
 from qwendesk.engine.state import EngineState
 from qwendesk.hardware.expert_layers import count_cpu_expert_layers
-from qwendesk.hardware.ladder import ModelShape, StepId, layers_on_gpu, step_levels
+from qwendesk.hardware.ladder import ModelShape, StepId, experts_off_gpus, layers_on_gpu, step_levels
 from qwendesk.hardware.memory_estimate import memory_use
-from qwendesk.hardware.short_gpus import experts_off_gpus
 from qwendesk.hardware.speed_estimate import estimate_speed
 from qwendesk.hardware.spill import HEADROOM_BYTES
 from qwendesk.meters.meter_state import GpuBar, VramConsumer

@@ -13,9 +13,7 @@ from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.observed import Observed
 from qwendesk.core.weekly import is_due, repeat_hourly
 from qwendesk.hub.catalog import Catalog
-from qwendesk.hub.catalog_look_up import look_up
-from qwendesk.hub.catalog_store import CatalogStore, LastLookUp
-from qwendesk.hub.catalog_updates import CatalogChanges, changes_between
+from qwendesk.hub.catalog_updates import CatalogChanges, CatalogStore, LastLookUp, changes_between, look_up
 from qwendesk.settings.service import SettingsService
 
 if TYPE_CHECKING:

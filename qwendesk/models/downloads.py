@@ -18,8 +18,7 @@ from qwendesk.core.subscribers import Subscribers
 from qwendesk.core.translation import tr
 from qwendesk.hub.download_control import RetryPolicy
 from qwendesk.hub.download_plan import DownloadPlan, plan_download
-from qwendesk.hub.download_queue import DownloadQueue
-from qwendesk.hub.download_state import DownloadItem, QueueTotal, SavedDownload
+from qwendesk.hub.download_queue import DownloadItem, DownloadQueue, QueueTotal, SavedDownload
 from qwendesk.hub.network import offline_error
 from qwendesk.models.library_service import LibraryService
 from qwendesk.models.network import NetworkOptions, NetworkService

@@ -18,8 +18,7 @@ from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.input_files import OnlineOnlyFile
 from qwendesk.core.translation import tr
 from qwendesk.hub.catalog import Catalog
-from qwendesk.hub.catalog_store import CatalogStore
-from qwendesk.hub.catalog_updates import update_of
+from qwendesk.hub.catalog_updates import CatalogStore, update_of
 from qwendesk.hub.evidence import Evidence, FileEvidence, Upstream, gather, model_files, shards_of, with_duplicates
 from qwendesk.hub.file_hashes import HashMemory
 from qwendesk.hub.file_origin import origin_of

@@ -14,7 +14,7 @@ from qwendesk.core.translation import tr
 from qwendesk.core.units import show_bytes
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.engines.engine_service import EngineService
-from qwendesk.hub.download_state import DownloadItem
+from qwendesk.hub.download_queue import DownloadItem
 from qwendesk.hub.library import Library, LibraryModel
 from qwendesk.models.downloads import DownloadsService, DownloadsState
 from qwendesk.models.library_service import LibraryService, free_on_drive

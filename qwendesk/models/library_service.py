@@ -12,7 +12,6 @@ from qwendesk.core.links import real_path
 from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
 from qwendesk.hub.header_cache import HeaderCache
-from qwendesk.hub.import_plan import import_plan
 from qwendesk.hub.library import Library, LibraryModel, model_at, scan
 from qwendesk.hub.library_places import (
     FileLookup,
@@ -25,7 +24,7 @@ from qwendesk.hub.library_places import (
 )
 from qwendesk.hub.model_deletion import DeletedFiles, DeletionFailure, ModelDeletion, delete, deletion_of
 from qwendesk.hub.model_folders import ModelFolders, read_folders, write_folders
-from qwendesk.hub.model_import import How, Imported, ImportItem, NotImported, import_files
+from qwendesk.hub.model_import import How, Imported, ImportItem, NotImported, import_files, import_plan
 
 
 class LibraryState(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from qwendesk.core.observed import Observed
-from qwendesk.hub.download_state import DownloadItem
+from qwendesk.hub.download_queue import DownloadItem
 from qwendesk.hub.library import Library, LibraryModel
 from qwendesk.models.checks import ChecksService
 from qwendesk.models.downloads import DownloadsService

@@ -11,7 +11,7 @@ from qwendesk.core.file_names import Shard, billions_in, draft_mark, is_helper_n
 from qwendesk.core.model_facts import ModelFacts, TensorFacts
 from qwendesk.core.observed import Observed
 from qwendesk.hub.catalog_schema import CatalogModel, Licence, Repository
-from qwendesk.hub.catalog_store import CatalogStore
+from qwendesk.hub.catalog_updates import CatalogStore
 from qwendesk.hub.download_plan import mmproj_for
 from qwendesk.hub.remote import FoundRepo, RemoteFile, Sort
 from qwendesk.hub.remote_header import remote_facts

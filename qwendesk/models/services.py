@@ -10,7 +10,7 @@ from qwendesk.core.observed import Observed
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.hardware.drives import drive_of
 from qwendesk.hardware.snapshot import GpuReading
-from qwendesk.hub.catalog_store import CatalogStore
+from qwendesk.hub.catalog_updates import CatalogStore
 from qwendesk.models.catalog_service import CatalogService
 from qwendesk.models.checks import ChecksService
 from qwendesk.models.downloads import DownloadsService

@@ -15,7 +15,7 @@ from qwendesk.core.translation import tr
 from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.library import LibraryModel
 from qwendesk.hub.model_folders import repo_file
-from qwendesk.hub.verify_use import is_broken_template
+from qwendesk.hub.verify import is_broken_template
 
 if TYPE_CHECKING:
     from qwendesk.hub.remote import Hub, RemoteFile

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.permissions import make_folder, touch
 from qwendesk.core.translation import mark, tr
-from qwendesk.store import search_index
+from qwendesk.store import checks
 from qwendesk.store.backups import Backup, BackupStopped, is_due, make_backup
 from qwendesk.store.checks import Findings, examine, header_problem
 from qwendesk.store.migrations import MIGRATIONS, Migration
@@ -85,7 +85,7 @@ class Database:
             try:
                 return self._read(work)
             except DamagedIndex:
-                self.write(search_index.rebuild).result()
+                self.write(checks.rebuild).result()
                 return self._read(work)
 
     def _read(self, work: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
@@ -108,7 +108,7 @@ class Database:
             try:
                 return make_backup(self.path, _check_thoroughly, now, is_stopped)
             except DamagedIndex:
-                self.write(search_index.rebuild).result()
+                self.write(checks.rebuild).result()
                 return make_backup(self.path, _check_thoroughly, now, is_stopped)
         return None
 
@@ -134,7 +134,7 @@ class Database:
                     return _transaction(self._writer, work)
             except DamagedIndex:
                 with store_failures():
-                    _transaction(self._writer, search_index.rebuild)
+                    _transaction(self._writer, checks.rebuild)
                     return _transaction(self._writer, work)
 
     @contextmanager
@@ -225,7 +225,7 @@ def _open(path: Path, migrations: Sequence[Migration]) -> sqlite3.Connection:
                 _transaction(connection, lambda each: _step(each, migrations))
             if findings.is_index_damaged:
                 with _errors_as_damage():
-                    _transaction(connection, search_index.rebuild)
+                    _transaction(connection, checks.rebuild)
         except BaseException:
             connection.close()
             raise
@@ -279,7 +279,7 @@ def _has_chats(connection: sqlite3.Connection) -> bool:
 def _check_thoroughly(copy: sqlite3.Connection) -> None:
     """Check everything in a copy. Raises DamagedStore, or DamagedIndex if only the full-text index is damaged."""
     findings = _check_rows(copy, MIGRATIONS)
-    if findings.is_index_damaged or not search_index.is_sound(copy):
+    if findings.is_index_damaged or not checks.is_sound(copy):
         raise DamagedIndex(tr(_SEARCH_DAMAGED), tr("The search index of your chats is damaged."))
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from qwendesk.store.attachment_cleaning import REMOVED, own_files
+from qwendesk.store.attachments import REMOVED, own_files
 from qwendesk.store.backups import backups
 from qwendesk.store.opening import ATTACHMENTS, FILE_NAME
 from tests.chat.chats_kit import ChatsKit

@@ -15,7 +15,7 @@ from qwendesk.chat.chat_saver import ChatSaved, SavingFailed, SavingWorksAgain, 
 from qwendesk.core.chat_tree import ChatNode
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.messages import ImagePart, Message
-from qwendesk.store import attachment_copies
+from qwendesk.store import attachments
 from qwendesk.store.opening import Store, open_store
 from tests.chat.chats_kit import ChatsKit
 from tests.store.attachment_files import picture, question
@@ -179,14 +179,14 @@ async def test_pictures_are_copied_to_the_attachments(kit: Kit, tmp_path: Path) 
 @pytest.fixture
 def silent_drive(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """A network drive that does not answer until the event is set; its files are called `far...`."""
-    answers, open_regular = threading.Event(), attachment_copies.open_regular
+    answers, open_regular = threading.Event(), attachments.open_regular
 
     def opened(path: Path) -> io.FileIO:
         if path.name.startswith("far"):
             answers.wait()
         return open_regular(path)
 
-    monkeypatch.setattr(attachment_copies, "open_regular", opened)
+    monkeypatch.setattr(attachments, "open_regular", opened)
     yield answers
     answers.set()
 

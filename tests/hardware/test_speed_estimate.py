@@ -8,9 +8,8 @@ from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import MachineMemory, SpeedEstimate
 from qwendesk.core.units import GIB
-from qwendesk.hardware.bandwidth import gpu_bandwidth, pcie_bandwidth
 from qwendesk.hardware.engine_gpus import link_speeds
-from qwendesk.hardware.gpu_cards import find_card
+from qwendesk.hardware.gpu_cards import find_card, gpu_bandwidth, pcie_bandwidth
 from qwendesk.hardware.planner import fixed_plan
 from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.hub.catalog import load_catalog

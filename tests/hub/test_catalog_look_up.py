@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Mapping, Sequence
 
-from qwendesk.hub.catalog_look_up import LookUp, look_up
+from qwendesk.hub.catalog_updates import LookUp, look_up
 from qwendesk.hub.network import HubError
 from qwendesk.hub.remote import RemoteFile
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.catalog_schema import CatalogFile, Repository, WithdrawnFile
-from qwendesk.hub.catalog_store import CatalogStore
 from qwendesk.hub.catalog_updates import (
     CatalogChanges,
+    CatalogStore,
     RepositoryUpdate,
     changes_between,
     joined,

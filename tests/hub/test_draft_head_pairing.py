@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from qwendesk.hub.draft_head_pairing import draft_head_mismatch, find_draft_head
+from qwendesk.hub.companion_pairing import draft_head_mismatch, find_draft_head
 from qwendesk.hub.gguf import read_facts
 from qwendesk.hub.header_cache import HeaderCache
 from qwendesk.hub.library import Library, model_at, scan

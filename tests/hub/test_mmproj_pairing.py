@@ -4,8 +4,8 @@ import msgspec
 
 from qwendesk.core import paths
 from qwendesk.core.model_facts import ModelFacts
+from qwendesk.hub.companion_pairing import mmproj_mismatch, pair_mmproj
 from qwendesk.hub.gguf import read_facts
-from qwendesk.hub.mmproj_pairing import mmproj_mismatch, pair_mmproj
 
 
 def model(path: str, name: str = "", width: int = 2048) -> ModelFacts:

@@ -10,7 +10,7 @@ from qwendesk.hub.catalog_schema import QuantNote
 from qwendesk.hub.evidence import model_files, with_duplicates, with_hashes
 from qwendesk.hub.file_hashes import hash_file
 from qwendesk.hub.gguf_types import SUPPORTED_ARCHITECTURES
-from qwendesk.hub.verify_use import is_broken_template
+from qwendesk.hub.verify import is_broken_template
 from tests.gguf_files import tensor
 from tests.hub.verified import (
     BROKEN_TEMPLATE,

@@ -6,7 +6,7 @@ from typing import NoReturn
 import msgspec
 
 from qwendesk.core import paths
-from qwendesk.hub.catalog_store import CatalogStore
+from qwendesk.hub.catalog_updates import CatalogStore
 from qwendesk.hub.library_places import HostEnvironment
 from qwendesk.hub.model_folders import ModelFolders, write_folders
 from qwendesk.models.catalog_service import CatalogService

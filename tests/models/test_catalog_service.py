@@ -13,8 +13,7 @@ import pytest_asyncio
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.catalog_schema import CatalogFile
-from qwendesk.hub.catalog_store import CatalogStore, LastLookUp
-from qwendesk.hub.catalog_updates import CatalogChanges
+from qwendesk.hub.catalog_updates import CatalogChanges, CatalogStore, LastLookUp
 from qwendesk.hub.network import HubError, Network, offline_error
 from qwendesk.hub.remote import Hub, RemoteFile
 from qwendesk.models import catalog_service

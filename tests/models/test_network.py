@@ -19,7 +19,7 @@ from qwendesk.core.app_options import AppOptions
 from qwendesk.core.errors import BadOption, QwenDeskError
 from qwendesk.hub.access_tokens import token_file
 from qwendesk.hub.catalog import load_catalog
-from qwendesk.hub.catalog_store import CatalogStore
+from qwendesk.hub.catalog_updates import CatalogStore
 from qwendesk.hub.download import download_file
 from qwendesk.hub.download_control import DownloadControl
 from qwendesk.hub.evidence import FileEvidence, gather_all

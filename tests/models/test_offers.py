@@ -17,7 +17,7 @@ from qwendesk.hardware.planner import best_plan
 from qwendesk.hardware.snapshot import GpuReading, Snapshot
 from qwendesk.hub.catalog import BadCatalog, Catalog, load_catalog
 from qwendesk.hub.catalog_schema import WithdrawnFile
-from qwendesk.hub.catalog_store import CatalogStore
+from qwendesk.hub.catalog_updates import CatalogStore
 from qwendesk.models import offers as offers_module
 from qwendesk.models.catalog_service import CatalogService
 from qwendesk.models.first_start import FirstStartState

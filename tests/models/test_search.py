@@ -8,7 +8,7 @@ import pytest_asyncio
 
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.units import GIB
-from qwendesk.hub.catalog_store import CatalogStore
+from qwendesk.hub.catalog_updates import CatalogStore
 from qwendesk.hub.remote import RemoteFile
 from qwendesk.models.fit import Pc
 from qwendesk.models.network import NetworkService

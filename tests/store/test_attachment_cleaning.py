@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from qwendesk.store.attachment_cleaning import KEEP_REMOVED, REMOVED, Cleaning, clean_attachments
-from qwendesk.store.attachments import AttachmentStore
+from qwendesk.store.attachments import KEEP_REMOVED, REMOVED, AttachmentStore, Cleaning, clean_attachments
 from qwendesk.store.chats import ChatStore
 from qwendesk.store.database import Database
 from qwendesk.store.opening import ATTACHMENTS, open_store

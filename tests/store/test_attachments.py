@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from qwendesk.core.messages import ImagePart
-from qwendesk.store import attachment_copies
-from qwendesk.store.attachment_cleaning import Cleaning
-from qwendesk.store.attachments import AttachmentStore
+from qwendesk.store import attachments as attachments_module
+from qwendesk.store.attachments import AttachmentStore, Cleaning
 from qwendesk.store.chats import ChatStore
 from qwendesk.store.database import Database, StoreFailure
 from tests.store.attachment_files import make_old, picture, question
@@ -95,7 +94,7 @@ def test_unreadable_original_raises_no_store_failure(
     def gone(_path: Path) -> io.FileIO:
         raise OSError(errno.ESTALE, "Stale file handle")
 
-    monkeypatch.setattr(attachment_copies, "open_regular", gone)
+    monkeypatch.setattr(attachments_module, "open_regular", gone)
     assert attachments.save_copy(image).result() is None
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from qwendesk.store.attachment_cleaning import own_files
+from qwendesk.store.attachments import own_files
 from qwendesk.store.backups import backups
 from qwendesk.store.opening import ATTACHMENTS, FILE_NAME, Store, open_store
 from tests.store.chat_nodes import node

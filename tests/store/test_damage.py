@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from qwendesk.store.database import damage_mark
-from qwendesk.store.opening import FILE_NAME, UNFINISHED, Store, open_store
-from qwendesk.store.reports import StoreReport
+from qwendesk.store.opening import FILE_NAME, UNFINISHED, Store, StoreReport, open_store
 from tests.store.chat_nodes import node
 
 

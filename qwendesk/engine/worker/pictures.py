@@ -16,8 +16,7 @@ from qwendesk.core.files import file_stamp
 from qwendesk.core.messages import ImagePart
 from qwendesk.core.translation import mark
 from qwendesk.decoding.images import decode_image, hash_image, inspect_image, open_image
-from qwendesk.decoding.limits import fit_pixels
-from qwendesk.decoding.protocol import ImageFacts
+from qwendesk.decoding.protocol import ImageFacts, fit_pixels
 
 _KEPT_PIXELS = 16_777_216
 """Larger images are scaled down to this. llama.cpp uses at most 4,096 tokens of 32x32 pixels, a quarter of this."""

@@ -4,7 +4,7 @@ import datetime
 
 from qwendesk.core.number_format import show_date
 from qwendesk.core.translation import tr, tr_n
-from qwendesk.hub.catalog_store import LastLookUp
+from qwendesk.hub.catalog_updates import LastLookUp
 from qwendesk.models.catalog_service import CatalogState
 
 

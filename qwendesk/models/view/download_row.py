@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QProgressBar, QSizePolicy, QVBoxLa
 
 from qwendesk.core.translation import tr
 from qwendesk.core.units import MIB, show_bytes
-from qwendesk.hub.download_state import DownloadItem
+from qwendesk.hub.download_queue import DownloadItem
 from qwendesk.models.view.download_texts import (
     NextStep,
     contents_text,

@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 from qwendesk.core.translation import tr, tr_n
 from qwendesk.core.units import show_bytes
-from qwendesk.hub.download_state import DownloadItem, SavedDownload
+from qwendesk.hub.download_queue import DownloadItem, SavedDownload
 from qwendesk.hub.network import HubErrorKind
 from qwendesk.models.downloads import DownloadsState
 

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QVBoxLa
 
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.translation import tr
-from qwendesk.hub.download_state import DownloadItem
+from qwendesk.hub.download_queue import DownloadItem
 from qwendesk.hub.network import HubError
 from qwendesk.models.downloads import DownloadsService, DownloadsState
 from qwendesk.models.network import NetworkService

@@ -10,7 +10,7 @@ from qwendesk.core.number_format import show_count, show_decimal
 from qwendesk.core.translation import mark, tr, tr_n
 from qwendesk.core.units import GIB, show_bytes, show_duration, show_tokens
 from qwendesk.hub.catalog_schema import CatalogModel, Licence, Quality
-from qwendesk.hub.download_state import DownloadItem
+from qwendesk.hub.download_queue import DownloadItem
 from qwendesk.models.fit import FitLabel, Pc
 from qwendesk.models.offers import Offers
 from qwendesk.models.purposes import Choice

@@ -7,8 +7,8 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from qwendesk.core.plan import DriveKind
+from qwendesk.hardware import drives
 from qwendesk.hardware.drives import drive_of
-from qwendesk.hardware.probes import linux_drive, macos_drive, windows_drive
 from tests.hardware.sysfs import write_files
 from tests.links import skip_without_links
 
@@ -36,22 +36,22 @@ def test_linux_says_whether_a_disk_rotates(
     tmp_path: Path, name: str, rotational: str, device: dict[str, str], kind: DriveKind
 ) -> None:
     """The kernels of virtual machines don't know what the real disk is."""
-    assert linux_drive.disk_kind(a_disk(tmp_path, name, rotational, **device)) == kind
+    assert drives.disk_kind(a_disk(tmp_path, name, rotational, **device)) == kind
 
 
 def test_a_partition_is_on_its_disk(tmp_path: Path) -> None:
     disk = a_disk(tmp_path, "nvme0n1", "0")
     write_files(disk, {"nvme0n1p2/partition": "2"})
 
-    assert linux_drive.disk_kind(disk / "nvme0n1p2") == "ssd"
+    assert drives.disk_kind(disk / "nvme0n1p2") == "ssd"
 
 
 def test_a_disk_behind_a_usb_adapter_is_only_an_ssd_if_it_says_so(tmp_path: Path) -> None:
     """Most adapters don't pass on whether the disk rotates, and the kernel then says that it does."""
     usb = tmp_path / "pci0000:00" / "usb2" / "2-1" if sys.platform != "win32" else tmp_path / "usb2" / "2-1"
 
-    assert linux_drive.disk_kind(a_disk(usb, "sdb", "1")) == ""
-    assert linux_drive.disk_kind(a_disk(usb, "sdc", "0")) == "ssd"
+    assert drives.disk_kind(a_disk(usb, "sdb", "1")) == ""
+    assert drives.disk_kind(a_disk(usb, "sdc", "0")) == "ssd"
 
 
 @pytest.mark.parametrize(
@@ -63,35 +63,35 @@ def test_a_mapping_is_as_slow_as_its_slowest_disk(tmp_path: Path, rotational: tu
     for name, text in zip(("sda", "sdb"), rotational, strict=True):
         a_disk(mapped / "slaves", name, text)
 
-    assert linux_drive.disk_kind(mapped) == kind
+    assert drives.disk_kind(mapped) == kind
 
 
 def test_the_folder_of_a_device_is_found_by_its_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     skip_without_links(tmp_path)
     number = tmp_path.stat().st_dev
-    monkeypatch.setattr(linux_drive.os, "major", lambda _device: 8, raising=False)
-    monkeypatch.setattr(linux_drive.os, "minor", lambda device: 1 if device == number else 0, raising=False)
+    monkeypatch.setattr(drives.os, "major", lambda _device: 8, raising=False)
+    monkeypatch.setattr(drives.os, "minor", lambda device: 1 if device == number else 0, raising=False)
     disk = a_disk(tmp_path / "devices/block", "sda", "1")
     write_files(disk, {"sda1/partition": "1"})
     (tmp_path / "dev/block").mkdir(parents=True)
     (tmp_path / "dev/block/8:1").symlink_to(disk / "sda1")
 
-    assert linux_drive.folder_drive(tmp_path, tmp_path) == "hdd"
+    assert drives.linux_drive(tmp_path, tmp_path) == "hdd"
 
 
 def test_all_disks_of_a_btrfs_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     skip_without_links(tmp_path)
-    monkeypatch.setattr(linux_drive.os, "major", lambda _device: 8, raising=False)
-    monkeypatch.setattr(linux_drive.os, "minor", lambda _device: 0, raising=False)
+    monkeypatch.setattr(drives.os, "major", lambda _device: 8, raising=False)
+    monkeypatch.setattr(drives.os, "minor", lambda _device: 0, raising=False)
     ssd, hdd = (a_disk(tmp_path / "devices/block", name, text) for name, text in (("sda", "0"), ("sdb", "1")))
     for folder, name in (("dev/block", "8:0"), ("fs/btrfs/some-uuid/devices", "sda")):
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / name).symlink_to(ssd)
 
-    assert linux_drive.folder_drive(tmp_path, tmp_path) == "ssd"
+    assert drives.linux_drive(tmp_path, tmp_path) == "ssd"
 
     (tmp_path / "fs/btrfs/some-uuid/devices/sdb").symlink_to(hdd)
-    assert linux_drive.folder_drive(tmp_path, tmp_path) == "hdd"
+    assert drives.linux_drive(tmp_path, tmp_path) == "hdd"
 
 
 MOUNTINFO = """\
@@ -114,13 +114,13 @@ a line that is none
     ],
 )
 def test_the_last_mount_above_a_folder_counts(folder: str, source: str) -> None:
-    assert linux_drive.mount_source(MOUNTINFO, PurePosixPath(folder)) == source
+    assert drives.mount_source(MOUNTINFO, PurePosixPath(folder)) == source
 
 
 def test_windows_is_asked_as_its_headers_say() -> None:
     """Sizes, offsets and numbers were compared with winioctl.h of mingw-w64 12.0 by static assertions of gcc 14.2."""
-    assert windows_drive.seek_penalty_query() == bytes.fromhex("07000000 00000000 00000000")
-    assert windows_drive.QUERY_PROPERTY == 0x2D << 16 | 0x500 << 2
+    assert drives.seek_penalty_query() == bytes.fromhex("07000000 00000000 00000000")
+    assert drives.QUERY_PROPERTY == 0x2D << 16 | 0x500 << 2
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_windows_is_asked_as_its_headers_say() -> None:
     ],
 )
 def test_the_answer_of_windows_tells_whether_seeking_costs_time(answer: str, kind: DriveKind) -> None:
-    assert windows_drive.seek_penalty_kind(bytes.fromhex(answer)) == kind
+    assert drives.seek_penalty_kind(bytes.fromhex(answer)) == kind
 
 
 DISKUTIL = """\
@@ -157,15 +157,15 @@ DISKUTIL = """\
 
 
 def test_diskutil_says_whether_a_drive_is_solid() -> None:
-    assert macos_drive.drive_of_plist(DISKUTIL.encode()) == "ssd"
-    assert macos_drive.drive_of_plist(DISKUTIL.replace("<true/>", "<false/>").encode()) == "hdd"
+    assert drives.drive_of_plist(DISKUTIL.encode()) == "ssd"
+    assert drives.drive_of_plist(DISKUTIL.replace("<true/>", "<false/>").encode()) == "hdd"
 
 
 @pytest.mark.parametrize(
     "plist", [b"", b"Could not find disk", b"<plist", *map(plistlib.dumps, ({}, [], {"SolidState": "?"}))]
 )
 def test_an_answer_without_that_is_unknown(plist: bytes) -> None:
-    assert macos_drive.drive_of_plist(plist) == ""
+    assert drives.drive_of_plist(plist) == ""
 
 
 @pytest.mark.parametrize(
@@ -174,8 +174,8 @@ def test_an_answer_without_that_is_unknown(plist: bytes) -> None:
 )
 def test_df_names_the_device_of_a_folder(device: str, found: str) -> None:
     df = f"Filesystem 512-blocks Used Available Capacity Mounted on\n{device} 1942700360 999 555 40% /System/Volumes\n"
-    assert macos_drive.volume_device(df) == found
-    assert macos_drive.volume_device("") == ""
+    assert drives.volume_device(df) == found
+    assert drives.volume_device("") == ""
 
 
 def test_any_path_has_an_answer(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from qwendesk.hardware.probes import full_screen, full_screen_windows, full_screen_x11
-from qwendesk.hardware.probes.full_screen_windows import D3D_FULL_SCREEN, MonitorInfo, Rect
+from qwendesk.hardware.probes import full_screen
+from qwendesk.hardware.probes.full_screen import D3D_FULL_SCREEN, MonitorInfo, Rect
 from tests.hardware.probes.x_windows import XWindows
 from tests.xvfb import running_xvfb
 
@@ -33,15 +33,15 @@ def windows(display: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[XWindows]
 
 @on_linux
 def test_the_active_window_counts_if_it_is_in_full_screen(windows: XWindows) -> None:
-    assert full_screen_x11.full_screen_pid() is None
+    assert full_screen.full_screen_pid_x11() is None
     windows.activate(windows.make(pid=4711, states=[ABOVE, FULL]))
-    assert full_screen_x11.full_screen_pid() == 4711
+    assert full_screen.full_screen_pid_x11() == 4711
     windows.activate(windows.make(pid=4711, states=[ABOVE]))
-    assert full_screen_x11.full_screen_pid() is None
+    assert full_screen.full_screen_pid_x11() is None
     windows.activate(windows.make(pid=None, states=[FULL]))
-    assert full_screen_x11.full_screen_pid() is None
+    assert full_screen.full_screen_pid_x11() is None
     windows.activate(0)
-    assert full_screen_x11.full_screen_pid() is None
+    assert full_screen.full_screen_pid_x11() is None
 
 
 @on_linux
@@ -49,14 +49,14 @@ def test_a_window_that_is_gone_does_not_count(windows: XWindows) -> None:
     window = windows.make(pid=4711, states=[FULL])
     windows.activate(window)
     windows.destroy(window)
-    assert full_screen_x11.full_screen_pid() is None
+    assert full_screen.full_screen_pid_x11() is None
 
 
 @on_linux
 @pytest.mark.parametrize("name", ["", ":65000"], ids=["none", "not there"])
 def test_without_an_x_server_nothing_is_in_full_screen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISPLAY", name)
-    assert full_screen_x11.full_screen_pid() is None
+    assert full_screen.full_screen_pid_x11() is None
 
 
 @on_linux
@@ -134,10 +134,10 @@ NOTHING_SPECIAL, BUSY = 5, 2
     ],
 )  # fmt: skip
 def test_windows_tells_which_window_covers_its_monitor(user: FakeUser, shell: FakeShell, pid: int | None) -> None:
-    assert full_screen_windows.full_screen_pid(user, shell) == pid
+    assert full_screen.full_screen_pid_windows(user, shell) == pid
 
 
 @pytest.mark.skipif(sys.platform != "win32", reason="asks Windows itself")
 def test_windows_can_be_asked() -> None:
-    pid = full_screen_windows.full_screen_pid()
+    pid = full_screen.full_screen_pid_windows()
     assert pid is None or pid > 0

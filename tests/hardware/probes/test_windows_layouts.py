@@ -9,7 +9,7 @@ import ctypes
 
 import pytest
 
-from qwendesk.decoding import memory_limit
+from qwendesk.decoding import main
 from qwendesk.hardware.probes import windows_d3dkmt, windows_pdh
 
 LAYOUTS = {
@@ -26,11 +26,11 @@ LAYOUTS = {
         56,
         [(0, 8), (8, 4), (12, 4), (16, 8), (24, 8), (32, 8), (40, 8), (48, 4)],
     ),
-    memory_limit._BasicLimits: (
+    main._BasicLimits: (
         64,
         [(0, 8), (8, 8), (16, 4), (24, 8), (32, 8), (40, 4), (48, 8), (56, 4), (60, 4)],
     ),
-    memory_limit._ExtendedLimits: (144, [(0, 64), (64, 48), (112, 8), (120, 8), (128, 8), (136, 8)]),
+    main._ExtendedLimits: (144, [(0, 64), (64, 48), (112, 8), (120, 8), (128, 8), (136, 8)]),
 }
 REGISTRY = (2080, [(0, 520), (520, 520), (1040, 520), (1560, 520)])
 
@@ -62,4 +62,4 @@ def test_numbers_are_those_of_the_headers():
     assert (windows_pdh._MORE_DATA, windows_pdh._NO_DATA) == (0x800007D2, 0x800007D5)
     assert windows_pdh._VALID == (0, 1)
     # JobObjectExtendedLimitInformation, JOB_OBJECT_LIMIT_PROCESS_MEMORY
-    assert (memory_limit._EXTENDED_LIMIT_INFORMATION, memory_limit._LIMIT_PROCESS_MEMORY) == (9, 0x100)
+    assert (main._EXTENDED_LIMIT_INFORMATION, main._LIMIT_PROCESS_MEMORY) == (9, 0x100)

@@ -11,7 +11,7 @@ from qwendesk.core.paths import is_demo
 from qwendesk.core.units import GIB
 from qwendesk.engine.state import Phase
 from qwendesk.engines.engine_service import EngineService
-from qwendesk.hub.download_state import DownloadItem
+from qwendesk.hub.download_queue import DownloadItem
 from qwendesk.hub.model_folders import read_folders, write_folders
 from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
 from tests.gguf_files import header_of, mmproj_values, model_values, tensor

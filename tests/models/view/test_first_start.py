@@ -16,7 +16,7 @@ from qwendesk.engine.protocol import Load
 from qwendesk.hardware.probes.base import ProbeRequest, ProbeResult
 from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.hardware.snapshot_reader import SnapshotReader
-from qwendesk.hub.download_state import DownloadItem, QueueFile, SavedDownload
+from qwendesk.hub.download_queue import DownloadItem, QueueFile, SavedDownload
 from qwendesk.hub.library_places import HostEnvironment
 from qwendesk.hub.remote import RemoteFile
 from qwendesk.meters.services import MeterSource

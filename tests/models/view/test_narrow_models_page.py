@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QAbstractButton, QFrame, QLabel, QWidget
 
 from qwendesk.core.language_file import ENGLISH, languages_folder, read_language
 from qwendesk.core.translation import install_translator
-from qwendesk.hub.download_state import DownloadItem, QueueFile, SavedDownload
+from qwendesk.hub.download_queue import DownloadItem, QueueFile, SavedDownload
 from qwendesk.hub.remote import FoundRepo, RemoteFile
 from qwendesk.models.search import HubSearchHit, OpenedRepo, RepoFile
 from qwendesk.models.view.models_page import ORDER
