@@ -30,7 +30,7 @@ from qwendesk.core.options import DecidedOptions
 from qwendesk.core.stats import AnswerStats
 from qwendesk.engine.client import WorkerClient
 from qwendesk.engine.process import SHORT_SPIN
-from qwendesk.engine.protocol import Delta, Finished, LoadReport
+from qwendesk.engine.protocol import Delta, Finished, Generate, LoadReport
 from tools import bench_model
 
 _DECODED = 48
@@ -121,8 +121,9 @@ class Desk:
 
     async def ask(self, messages: Sequence[Message], **options: object) -> Answered:
         settings = {"temperature": 0.0, "presence_penalty": 0.0, "enable_thinking": False} | options
+        request = Generate(messages=tuple(messages), options=msgspec.convert(settings, GenerationOptions))
         text = ""
-        async for event in self._client.generate(messages, msgspec.convert(settings, GenerationOptions)):
+        async for event in self._client.generate(request):
             if isinstance(event, Delta):
                 text += event.text
             elif isinstance(event, Finished):

@@ -86,9 +86,10 @@ class Chat:
     async def ask(self, messages: Sequence[Message], *, must_call: str = "", n_tokens: int = -1) -> Written:
         """Return the answer. With `must_call`, it is a call."""
         options = GenerationOptions(temperature=0.0, presence_penalty=0.0, enable_thinking=False, max_tokens=n_tokens)
+        request = protocol.Generate(messages=tuple(messages), options=options, tools_json=(_TOOL,), must_call=must_call)
         calls: list[ToolCall] = []
         text, first_s, began = "", 0.0, time.perf_counter()
-        async for event in self._client.generate(messages, options, (_TOOL,), must_call=must_call):
+        async for event in self._client.generate(request):
             if isinstance(event, protocol.Delta | protocol.CallDelta) and not first_s:
                 first_s = time.perf_counter() - began
             if isinstance(event, protocol.Delta):

@@ -15,7 +15,7 @@ from qwendesk.core.options import DecidedOptions, LoadOptions
 from qwendesk.core.plan import MachineMemory, Plan
 from qwendesk.core.stats import AnswerStats
 from qwendesk.engine.client import WorkerClient
-from qwendesk.engine.protocol import Delta, Finished, LoadReport
+from qwendesk.engine.protocol import Delta, Finished, Generate, LoadReport
 from qwendesk.engines.load_decision import facts_for, machine_now, plan_of
 from tools.hollow_model import write_hollow
 from tools.random_model import write_random, write_random_mmproj
@@ -109,7 +109,7 @@ class Engine:
             logit_bias=self._forbidden,
         )
         text = ""
-        async for event in self.client.generate(messages, options):
+        async for event in self.client.generate(Generate(messages=tuple(messages), options=options)):
             if isinstance(event, Delta):
                 text += event.text
             elif isinstance(event, Finished):

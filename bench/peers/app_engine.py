@@ -44,7 +44,8 @@ class AppEngine:
         return self._run(self._ask(turns, n_tokens, chat))
 
     def save(self, chat: str) -> None:
-        saved = self._run(self._client.save_state(chat, str(self._state_file(chat)), _MOST_STATE_BYTES))
+        request = protocol.SaveState(chat=chat, path=str(self._state_file(chat)), most_bytes=_MOST_STATE_BYTES)
+        saved = self._run(self._client.save_state(request))
         if not isinstance(saved, protocol.StateSaved) or not saved.n_bytes:
             raise SideFailure(f"The state of the chat was not saved: {saved}")
 
@@ -53,7 +54,8 @@ class AppEngine:
         self._load()
 
     def drop(self, picture: Path, chat: str) -> None:
-        self._run(self._client.warm([_message(Turn("user", "", picture))], self._options(1), chat=chat))
+        question = _message(Turn("user", "", picture))
+        self._run(self._client.warm(protocol.Warm(messages=(question,), options=self._options(1), chat=chat)))
 
     def close(self) -> None:
         self._run(self._client.close())
@@ -62,7 +64,8 @@ class AppEngine:
 
     def count(self, text: str) -> int:
         """Return how many tokens a chat with this one question has."""
-        measured = self._run(self._client.measure([_message(Turn("user", text))], (), self._options(1)))
+        request = protocol.Measure(messages=(_message(Turn("user", text)),), options=self._options(1))
+        measured = self._run(self._client.measure(request))
         if not isinstance(measured, protocol.Measured):
             raise SideFailure(f"The tokens could not be counted: {measured}")
         return measured.prompt_tokens
@@ -83,10 +86,14 @@ class AppEngine:
         self._forbid_end = tuple(f"{token}=-inf" for token in report.end_tokens)
 
     async def _ask(self, turns: tuple[Turn, ...], n_tokens: int, chat: str) -> Answer:
-        messages, options = [_message(turn) for turn in turns], self._options(n_tokens)
-        state_file = str(self._state_file(chat))
+        request = protocol.Generate(
+            messages=tuple(map(_message, turns)),
+            options=self._options(n_tokens),
+            chat=chat,
+            state_file=str(self._state_file(chat)),
+        )
         pieces = Pieces(time.perf_counter())
-        async for event in self._client.generate(messages, options, chat=chat, state_file=state_file):
+        async for event in self._client.generate(request):
             if isinstance(event, protocol.Delta):
                 pieces.add(event.text, event.tokens, time.perf_counter())
             elif isinstance(event, protocol.Finished):

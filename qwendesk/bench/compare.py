@@ -36,7 +36,7 @@ from qwendesk.core.served_model import is_served
 from qwendesk.core.settings import apply_assignments
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import EngineClient
-from qwendesk.engine.protocol import Delta, Finished, LoadReport, PromptProgress, RequestFailed
+from qwendesk.engine.protocol import Delta, Finished, Generate, LoadReport, PromptProgress, RequestFailed
 from qwendesk.engines.engine_service import EngineService
 
 OptionsFor = Callable[[Path], Awaitable[LoadOptions]]
@@ -176,7 +176,7 @@ class CompareService:
             return True
         self._change(index, phase="processing")
         has_exited = False
-        async for item in client.generate((question,), options):
+        async for item in client.generate(Generate(messages=(question,), options=options)):
             result = self.state.value.results[index]
             match item:
                 case PromptProgress(done=done, total=total):

@@ -13,7 +13,7 @@ from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import ImagePart, Message, TextPart, text_message
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import EngineClient
-from qwendesk.engine.protocol import Delta, Finished, RequestFailed
+from qwendesk.engine.protocol import Delta, Finished, Generate, Measure, RequestFailed
 
 _CHAT = "<|im_start|>user\n{0}<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
 """The chat format of all Qwen models, with thinking off."""
@@ -57,7 +57,8 @@ def numbered_text(number: int, n_lines: int) -> str:
 async def lines_for(client: EngineClient, n_tokens: int) -> int:
     """Return how many lines of a numbered text have about `n_tokens` tokens; 0 if the engine can't count."""
     n_counted = 64
-    counted = await client.measure([text_message("user", numbered_text(1, n_counted))], (), _greedy())
+    sample = text_message("user", numbered_text(1, n_counted))
+    counted = await client.measure(Measure(messages=(sample,), options=_greedy()))
     if isinstance(counted, RequestFailed | EngineExit) or not counted.prompt_tokens:
         return 0
     return max(1, n_tokens * n_counted // counted.prompt_tokens)
@@ -66,7 +67,7 @@ async def lines_for(client: EngineClient, n_tokens: int) -> int:
 async def ask(client: EngineClient, messages: Sequence[Message]) -> Timed | BenchFailure:
     """Return a short answer and how long its first token took, seen from the app."""
     started, ttft_s, text = time.perf_counter(), 0.0, ""
-    async for item in client.generate(messages, _greedy()):
+    async for item in client.generate(Generate(messages=tuple(messages), options=_greedy())):
         match item:
             case Delta():
                 ttft_s = ttft_s or time.perf_counter() - started

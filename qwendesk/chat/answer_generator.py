@@ -26,7 +26,16 @@ from qwendesk.core.messages import Message
 from qwendesk.core.stats import AnswerStats
 from qwendesk.core.tool_context import CallContext
 from qwendesk.engine.contract import AnswerStream, EngineClient
-from qwendesk.engine.protocol import CallDelta, Called, Delta, Finished, LoadReport, PromptProgress, RequestFailed
+from qwendesk.engine.protocol import (
+    CallDelta,
+    Called,
+    Delta,
+    Finished,
+    Generate,
+    LoadReport,
+    PromptProgress,
+    RequestFailed,
+)
 from qwendesk.engines.engine_service import EngineService
 
 Adjust = Callable[[GenerationOptions], GenerationOptions]
@@ -172,15 +181,16 @@ class AnswerGenerator:
             except BadRequest as error:
                 return partial.node(error=error.sentence), AnswerStats()
             can_call = rounds is None or rounds.may_call
-            self._stream = self._client.generate(
-                (*asked.messages, *steps),
-                asked.options if rounds is None else rounds.options(asked.options, asked.report),
-                tools_json,
+            request = Generate(
+                messages=(*asked.messages, *steps),
+                options=asked.options if rounds is None else rounds.options(asked.options, asked.report),
+                tools_json=tools_json,
                 may_call=can_call,
                 begun=begun,
                 chat=asked.chat,
                 state_file=asked.state_file,
             )
+            self._stream = self._client.generate(request)
             node, stats = await self._read(self._stream)
             self._stream = None  # it has ended: what follows is stopped in other ways
             if node.stop_reason != "tool_calls" or rounds is None or not can_call:

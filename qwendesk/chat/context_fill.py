@@ -20,7 +20,7 @@ from qwendesk.core.messages import DocumentPart, ImagePart, Message, TextPart, t
 from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import EngineClient
-from qwendesk.engine.protocol import Measured, PictureCost, RequestFailed
+from qwendesk.engine.protocol import Measure, Measured, PictureCost, RequestFailed
 from qwendesk.engines.engine_service import EngineService
 
 CountFailure = RequestFailed | EngineExit
@@ -122,8 +122,9 @@ class ContextGauge:
             return 0
         messages = [each for each in self._messages_with(_PROBE) if each.role == "system"]
         counts = []
-        for tools_json in (definitions, ()):
-            measured = await self._client.measure([*messages, _PROBE], (), self._chat.options(), tools_json)
+        request = Measure(messages=(*messages, _PROBE), options=self._chat.options(), tools_json=definitions)
+        for each in (request, msgspec.structs.replace(request, tools_json=())):
+            measured = await self._client.measure(each)
             if not isinstance(measured, Measured):
                 return measured
             counts.append(measured.prompt_tokens)
@@ -132,7 +133,7 @@ class ContextGauge:
     async def count_picture(self, image: ImagePart) -> PictureCost | CountFailure:
         """Count an image in the size chosen for it. Raises BadRequest if its file can't be read."""
         part = await asyncio.to_thread(scaled, image, self._chat.active_incognito_images)
-        measured = await self._client.measure((), (part,), self._chat.options())
+        measured = await self._client.measure(Measure(pictures=(part,), options=self._chat.options()))
         return measured.pictures[0] if isinstance(measured, Measured) else measured
 
     async def count_document(self, document: DocumentPart) -> TokenCount | CountFailure:
@@ -141,7 +142,7 @@ class ContextGauge:
         if too_large is not None:
             return too_large
         asked = Message("user", (TextPart(document.quoted()), TextPart("?")))
-        measured = await self._client.measure([asked], (), self._chat.options())
+        measured = await self._client.measure(Measure(messages=(asked,), options=self._chat.options()))
         return TokenCount(measured.messages[0].parts[0], measured.n_ctx) if isinstance(measured, Measured) else measured
 
     async def count_request(
@@ -200,9 +201,10 @@ class ContextGauge:
 
     async def _measure(self, messages: Sequence[Message]) -> Measured | CountFailure:
         sent = await messages_to_send(messages, self._chat.active_incognito_images)
-        return await self._client.measure(sent, (), self._chat.options(), self._definitions())
+        request = Measure(messages=sent, options=self._chat.options(), tools_json=self._definitions())
+        return await self._client.measure(request)
 
-    def _definitions(self) -> Sequence[str]:
+    def _definitions(self) -> tuple[str, ...]:
         """Return the tools that are sent with the next question."""
         return self._tools.definitions(self._chat.settings) if self._tools is not None else ()
 

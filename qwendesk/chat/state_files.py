@@ -12,7 +12,7 @@ from pathlib import Path
 
 from qwendesk.core import paths
 from qwendesk.engine.contract import EngineClient
-from qwendesk.engine.protocol import StateSaved
+from qwendesk.engine.protocol import SaveState, StateSaved
 
 _logger = logging.getLogger(__name__)
 
@@ -129,7 +129,8 @@ class StateFiles:
         n_tokens, file = self._unsaved.get(chat_id, 0), self.file_of(chat_id)
         if not n_tokens:
             return
-        result = await self._client.save_state(chat_id, str(file), self._budget_bytes() // 2)
+        request = SaveState(chat=chat_id, path=str(file), most_bytes=self._budget_bytes() // 2)
+        result = await self._client.save_state(request)
         self._delete_forgotten()
         if chat_id not in self._unsaved:
             _delete(file)  # the chat was deleted while its state was written

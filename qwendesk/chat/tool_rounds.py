@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 import msgspec
@@ -27,7 +27,7 @@ _ANSWER_NOW = "The user wants the answer now, without this call."
 class ChatTools(Protocol):
     """The part of the tool service that the chat uses. Methods are called on the event loop's thread."""
 
-    def definitions(self, settings: ChatSettings) -> Sequence[str]:
+    def definitions(self, settings: ChatSettings) -> tuple[str, ...]:
         """Return the tools that are on in a chat, each as JSON in the form of OpenAI's API."""
 
     def taints(self, tool: str) -> bool:

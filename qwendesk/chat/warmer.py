@@ -19,6 +19,7 @@ from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.messages import DocumentPart, ImagePart, Message
 from qwendesk.core.observed import Observed
 from qwendesk.engine.contract import EngineClient
+from qwendesk.engine.protocol import Warm
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.engines.engine_service import EngineService
 
@@ -145,7 +146,10 @@ class Warmer:
         self.is_preparing.set(True)
         try:
             tools = () if self._tools is None else self._tools.definitions(self._chat.settings)
-            await self._client.warm(messages, self._chat.options(), tools, chat=owner, state_file=file)
+            options = self._chat.options()
+            await self._client.warm(
+                Warm(messages=messages, options=options, tools_json=tools, chat=owner, state_file=file)
+            )
         finally:
             self.is_preparing.set(False)
 

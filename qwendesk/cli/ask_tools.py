@@ -129,7 +129,7 @@ class CommandLineTools:
         await self._indexes.close()
         await self._mcp.close()
 
-    def definitions(self, settings: ChatSettings) -> Sequence[str]:
+    def definitions(self, settings: ChatSettings) -> tuple[str, ...]:
         return self._service.definitions(settings)
 
     def taints(self, tool: str) -> bool:

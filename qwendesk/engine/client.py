@@ -8,8 +8,6 @@ import msgspec
 
 from qwendesk.core.benchmarks import BenchTest
 from qwendesk.core.failures import EngineExit, LoadFailure
-from qwendesk.core.generation_options import GenerationOptions
-from qwendesk.core.messages import ImagePart, Message
 from qwendesk.core.options import DecidedOptions
 from qwendesk.core.subscribers import Subscribers
 from qwendesk.core.translation import tr
@@ -20,7 +18,6 @@ from qwendesk.engine.protocol import (
     Acknowledged,
     AnswerNow,
     AnyEvent,
-    Begun,
     Bench,
     Benched,
     BenchProgress,
@@ -140,7 +137,7 @@ class WorkerClient:
         if isinstance(welcome, EngineExit):
             return self._load_failed(classify_load(welcome, options))
         self._subscribers.notify(LoadAsked(options))
-        reply = self._send_request(lambda request_id: Load(id=request_id, options=options))
+        reply = self._send_request(Load(options=options))
         try:
             result = await self._wait_for_last(reply)
         except asyncio.CancelledError:
@@ -177,83 +174,36 @@ class WorkerClient:
         welcome = await self.start()
         if isinstance(welcome, EngineExit):
             return welcome
-        result = await self._wait_for_last(self._send_request(lambda request_id: ProbeDevices(id=request_id)))
+        result = await self._wait_for_last(self._send_request(ProbeDevices()))
         if isinstance(result, Devices | EngineExit):
             return result
         return EngineExit(None, tr("The engine couldn't list its devices."), self.engine_lines)
 
-    async def measure(
-        self,
-        messages: Sequence[Message],
-        pictures: Sequence[ImagePart],
-        options: GenerationOptions,
-        tools_json: Sequence[str] = (),
-        client: str = "",
-    ) -> Measured | RequestFailed | EngineExit:
-        result = await self._ask(
-            lambda request_id: Measure(
-                id=request_id, messages=tuple(messages), pictures=tuple(pictures), options=options,
-                tools_json=tuple(tools_json), client=client,
-            )
-        )  # fmt: skip
+    async def measure(self, request: Measure) -> Measured | RequestFailed | EngineExit:
+        result = await self._ask(request)
         assert isinstance(result, Measured | RequestFailed | EngineExit), result
         return result
 
-    async def tokenize(self, text: str, *, special: bool = False) -> Tokenized | RequestFailed | EngineExit:
-        result = await self._ask(lambda request_id: Tokenize(id=request_id, text=text, special=special))
+    async def tokenize(self, request: Tokenize) -> Tokenized | RequestFailed | EngineExit:
+        result = await self._ask(request)
         assert isinstance(result, Tokenized | RequestFailed | EngineExit), result
         return result
 
-    def generate(
-        self,
-        messages: Sequence[Message],
-        options: GenerationOptions,
-        tools_json: Sequence[str] = (),
-        begun: Begun | None = None,
-        chat: str = "",
-        state_file: str = "",
-        *,
-        may_call: bool = True,
-        must_call: str = "",
-        prompt: str = "",
-        gives_way: bool = False,
-        n_logprobs: int = -1,
-        client: str = "",
-    ) -> WorkerAnswer:
+    def generate(self, request: Generate) -> WorkerAnswer:
         if self._worker is None:
             reply = Reply(0, is_public=False)
             reply.put(no_model_failure())
         else:
-            reply = self._send_request(
-                lambda request_id: Generate(
-                    id=request_id, messages=tuple(messages), options=options, tools_json=tuple(tools_json),
-                    begun=begun, chat=chat, state_file=state_file, may_call=may_call, must_call=must_call,
-                    prompt=prompt, gives_way=gives_way, n_logprobs=n_logprobs, client=client,
-                )
-            )  # fmt: skip
+            reply = self._send_request(request)
         return WorkerAnswer(reply, self._cancel, self._answer_now)
 
-    async def warm(
-        self,
-        messages: Sequence[Message],
-        options: GenerationOptions,
-        tools_json: Sequence[str] = (),
-        chat: str = "",
-        state_file: str = "",
-    ) -> Warmed | RequestFailed | EngineExit:
-        result = await self._ask(
-            lambda request_id: Warm(
-                id=request_id, messages=tuple(messages), options=options, tools_json=tuple(tools_json), chat=chat,
-                state_file=state_file,
-            )
-        )  # fmt: skip
+    async def warm(self, request: Warm) -> Warmed | RequestFailed | EngineExit:
+        result = await self._ask(request)
         assert isinstance(result, Warmed | RequestFailed | EngineExit), result
         return result
 
-    async def save_state(self, chat: str, path: str, most_bytes: int) -> StateSaved | RequestFailed | EngineExit:
-        result = await self._ask(
-            lambda request_id: SaveState(id=request_id, chat=chat, path=path, most_bytes=most_bytes)
-        )
+    async def save_state(self, request: SaveState) -> StateSaved | RequestFailed | EngineExit:
+        result = await self._ask(request)
         assert isinstance(result, StateSaved | RequestFailed | EngineExit), result
         return result
 
@@ -262,7 +212,7 @@ class WorkerClient:
     ) -> Benched | RequestFailed | EngineExit:
         if self._worker is None:
             return no_model_failure()
-        reply = self._send_request(lambda request_id: Bench(id=request_id, test=test))
+        reply = self._send_request(Bench(test=test))
         result = await self._wait_for_last(reply, show)
         assert isinstance(result, Benched | RequestFailed | EngineExit), result
         return result
@@ -275,7 +225,7 @@ class WorkerClient:
         return self._closed
 
     async def _shake_hands(self, worker: WorkerProcess) -> Welcome | EngineExit:
-        reply = self._send_request(lambda request_id: Hello(id=request_id))
+        reply = self._send_request(Hello())
         limit_s = self._timeouts.start_s
         reply.expire_in(
             limit_s, lambda: worker.kill(tr("The engine didn't respond within {0} s of its start.", f"{limit_s:g}"))
@@ -298,15 +248,15 @@ class WorkerClient:
         await worker.stop(Shutdown(id=next(self._ids)), timeout_s=self._timeouts.stop_s)
         return engine_exit
 
-    async def _ask(self, make: Callable[[int], Request]) -> LastEvent | EngineExit:
+    async def _ask(self, request: Request) -> LastEvent | EngineExit:
         """Send a request that no state of the engine shows, and return its last event."""
         if self._worker is None:
             return no_model_failure()
-        return await self._wait_for_last(self._send_request(make, is_public=False))
+        return await self._wait_for_last(self._send_request(request, is_public=False))
 
-    def _send_request(self, make: Callable[[int], Request], *, is_public: bool = True) -> Reply:
+    def _send_request(self, request: Request, *, is_public: bool = True) -> Reply:
         assert self._worker is not None
-        request = make(next(self._ids))
+        request = msgspec.structs.replace(request, id=next(self._ids))
         reply = Reply(request.id, is_public=is_public, is_load=isinstance(request, Load))
         line = encode_line(request)
         failure = oversize_failure(request, len(line))

@@ -3,16 +3,13 @@
 `EngineClient` is the interface. engine/client.py implements it with a worker process, and tests with a scripted fake.
 """
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from typing import Protocol
 
 from qwendesk.core.benchmarks import BenchTest
 from qwendesk.core.failures import EngineExit, LoadFailure
-from qwendesk.core.generation_options import GenerationOptions
-from qwendesk.core.messages import ImagePart, Message
 from qwendesk.core.options import DecidedOptions
 from qwendesk.engine.protocol import (
-    Begun,
     Benched,
     BenchProgress,
     CallDelta,
@@ -20,12 +17,17 @@ from qwendesk.engine.protocol import (
     Delta,
     Devices,
     Finished,
+    Generate,
     LoadReport,
+    Measure,
     Measured,
     PromptProgress,
     RequestFailed,
+    SaveState,
     StateSaved,
+    Tokenize,
     Tokenized,
+    Warm,
     Warmed,
     Welcome,
 )
@@ -51,7 +53,10 @@ class AnswerStream(Protocol):
 
 
 class EngineClient(Protocol):
-    """A client of one engine. Expected failures are returned, not raised."""
+    """A client of one engine. Expected failures are returned, not raised.
+
+    Requests are values of the protocol; the client sets their `id`.
+    """
 
     def subscribe(self, callback: Callable[[EngineEvent], None]) -> Callable[[], None]:
         """Call `callback` with everything that can change the state, until the returned function is called.
@@ -74,55 +79,20 @@ class EngineClient(Protocol):
     async def probe(self) -> Devices | EngineExit:
         """Return the compute devices and their current memory. Start a worker if none is running."""
 
-    async def measure(
-        self,
-        messages: Sequence[Message],
-        pictures: Sequence[ImagePart],
-        options: GenerationOptions,
-        tools_json: Sequence[str] = (),
-        client: str = "",
-    ) -> Measured | RequestFailed | EngineExit:
+    async def measure(self, request: Measure) -> Measured | RequestFailed | EngineExit:
         """Count the tokens of a conversation and of other images, without evaluating anything."""
 
-    async def tokenize(self, text: str, *, special: bool = False) -> Tokenized | RequestFailed | EngineExit:
-        """Return the tokens of a text. If `special`, texts such as `<|im_end|>` become control tokens."""
+    async def tokenize(self, request: Tokenize) -> Tokenized | RequestFailed | EngineExit:
+        """Return the tokens of a text."""
 
-    def generate(
-        self,
-        messages: Sequence[Message],
-        options: GenerationOptions,
-        tools_json: Sequence[str] = (),
-        begun: Begun | None = None,
-        chat: str = "",
-        state_file: str = "",
-        *,
-        may_call: bool = True,
-        must_call: str = "",
-        prompt: str = "",
-        gives_way: bool = False,
-        n_logprobs: int = -1,
-        client: str = "",
-    ) -> AnswerStream:
-        """Generate an answer, or continue the partial answer `begun`. Tools are only called if it `may_call`.
+    def generate(self, request: Generate) -> AnswerStream:
+        """Generate an answer, or continue the partial answer `begun`. With `chat`, going back to a chat is instant."""
 
-        The other arguments are those of the Generate request: with `chat`, going back to a chat is instant.
-        """
+    async def warm(self, request: Warm) -> Warmed | RequestFailed | EngineExit:
+        """Process ahead what the next prompt of a chat begins with. Ends early when anything else is asked."""
 
-    async def warm(
-        self,
-        messages: Sequence[Message],
-        options: GenerationOptions,
-        tools_json: Sequence[str] = (),
-        chat: str = "",
-        state_file: str = "",
-    ) -> Warmed | RequestFailed | EngineExit:
-        """Process ahead what the next prompt of a chat begins with. Ends early when anything else is asked.
-
-        The last message may be a question that is not asked yet, with its files only.
-        """
-
-    async def save_state(self, chat: str, path: str, most_bytes: int) -> StateSaved | RequestFailed | EngineExit:
-        """Write the state of a chat to a file, unless it is larger than `most_bytes`."""
+    async def save_state(self, request: SaveState) -> StateSaved | RequestFailed | EngineExit:
+        """Write the state of a chat to a file, unless it is too large."""
 
     async def close(self) -> None:
         """Stop the worker. The client cannot be used afterwards."""

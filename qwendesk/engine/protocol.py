@@ -25,9 +25,9 @@ GRAMMAR_EXIT_CODE = 72
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
-    """Base of all requests. The client chooses `id`, which is unique for a worker process."""
+    """Base of all requests. The client that sends one sets `id`, which is unique for a worker process."""
 
-    id: int
+    id: int = 0
 
 
 class Hello(Request, frozen=True, kw_only=True, tag="hello"):
@@ -99,7 +99,7 @@ class Generate(Request, frozen=True, kw_only=True, tag="generate"):
 
     messages: tuple[Message, ...]
     """The last message is the one to answer. The partial answer `begun` is not among them."""
-    options: GenerationOptions
+    options: GenerationOptions = GenerationOptions()
     tools_json: tuple[str, ...] = ()
     """The tool definitions, each as JSON."""
     may_call: bool = True
@@ -132,7 +132,7 @@ class Warm(Request, frozen=True, kw_only=True, tag="warm"):
 
     messages: tuple[Message, ...]
     """If the last one is a question, it has only the files of a question that is not asked yet."""
-    options: GenerationOptions
+    options: GenerationOptions = GenerationOptions()
     tools_json: tuple[str, ...] = ()
     chat: str = ""
     state_file: str = ""

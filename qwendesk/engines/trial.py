@@ -21,7 +21,7 @@ from qwendesk.engine import exit_codes
 from qwendesk.engine.client import WorkerClient, WorkerTimeouts
 from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.engine_folders import library_environment
-from qwendesk.engine.protocol import Delta, RequestFailed
+from qwendesk.engine.protocol import Delta, Generate, RequestFailed
 
 _PROOF_QUESTION, _PROOF_ANSWER = "What is 2 + 3?", "2 + 3 = 5"
 """What the demo model was trained to answer."""
@@ -224,7 +224,8 @@ async def _fault_in_answer(client: EngineClient) -> str:
         return "" if loaded.kind in ("out_of_vram", "out_of_ram") else loaded.sentence
     options = GenerationOptions(temperature=0.0, enable_thinking=False, max_tokens=_PROOF_TOKENS)
     text = ""
-    async for item in client.generate([text_message("user", _PROOF_QUESTION)], options):
+    question = Generate(messages=(text_message("user", _PROOF_QUESTION),), options=options)
+    async for item in client.generate(question):
         if isinstance(item, EngineExit):
             return exit_reason(item)
         if isinstance(item, RequestFailed):

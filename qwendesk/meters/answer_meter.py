@@ -12,7 +12,7 @@ from qwendesk.core.failures import EngineExit
 from qwendesk.core.stats import AnswerStats
 from qwendesk.core.subscribers import Subscribers
 from qwendesk.engine.contract import AnswerItem, AnswerStream, EngineClient
-from qwendesk.engine.protocol import CallDelta, Delta, Finished, PromptProgress, RequestFailed
+from qwendesk.engine.protocol import CallDelta, Delta, Finished, Generate, PromptProgress, RequestFailed
 
 _WINDOW_S = 2.0
 """The current decode speed is the average over this time."""
@@ -104,8 +104,8 @@ class _MeteredClient:
     def __init__(self, client: EngineClient, meter: AnswerMeter) -> None:
         self._client, self._meter = client, meter
 
-    def generate(self, *arguments: Any, **named: Any) -> AnswerStream:
-        return _MeteredStream(self._client.generate(*arguments, **named), self._meter)
+    def generate(self, request: Generate) -> AnswerStream:
+        return _MeteredStream(self._client.generate(request), self._meter)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._client, name)

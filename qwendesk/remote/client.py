@@ -3,15 +3,13 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 
 import msgspec
 
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.failures import EngineExit, LoadFailure
-from qwendesk.core.generation_options import GenerationOptions
-from qwendesk.core.messages import ImagePart, Message
 from qwendesk.core.options import DecidedOptions
 from qwendesk.core.served_model import ServedModel, served_model, served_name
 from qwendesk.core.subscribers import Subscribers
@@ -20,19 +18,23 @@ from qwendesk.engine.contract import AnswerItem, AnswerStream
 from qwendesk.engine.load_failures import cancelled_load
 from qwendesk.engine.protocol import (
     PROTOCOL_VERSION,
-    Begun,
     CallDelta,
     Called,
     Delta,
     Devices,
+    Generate,
     Loaded,
     LoadReport,
+    Measure,
     Measured,
     Rendering,
     RequestFailed,
+    SaveState,
     ServedBy,
     StateSaved,
+    Tokenize,
     Tokenized,
+    Warm,
     Warmed,
     Welcome,
 )
@@ -123,35 +125,13 @@ class RemoteClient:
     async def probe(self) -> Devices | EngineExit:
         return Devices(id=0, devices=(), cpu_features=())
 
-    async def measure(
-        self,
-        messages: Sequence[Message],
-        pictures: Sequence[ImagePart],
-        options: GenerationOptions,
-        tools_json: Sequence[str] = (),
-        client: str = "",
-    ) -> Measured | RequestFailed | EngineExit:
+    async def measure(self, request: Measure) -> Measured | RequestFailed | EngineExit:
         return _not_counted()
 
-    async def tokenize(self, text: str, *, special: bool = False) -> Tokenized | RequestFailed | EngineExit:
+    async def tokenize(self, request: Tokenize) -> Tokenized | RequestFailed | EngineExit:
         return _not_counted()
 
-    def generate(
-        self,
-        messages: Sequence[Message],
-        options: GenerationOptions,
-        tools_json: Sequence[str] = (),
-        begun: Begun | None = None,
-        chat: str = "",
-        state_file: str = "",
-        *,
-        may_call: bool = True,
-        must_call: str = "",
-        prompt: str = "",
-        gives_way: bool = False,
-        n_logprobs: int = -1,
-        client: str = "",
-    ) -> AnswerStream:
+    def generate(self, request: Generate) -> AnswerStream:
         in_use = self._in_use
         if in_use is None:
             return FailedAnswer(no_model_failure())
@@ -160,21 +140,20 @@ class RemoteClient:
             self._find_server(in_use.connection.server.address)
         except QwenDeskError as error:
             return _failed(error.title, error.sentence)
-        if prompt:
+        if request.prompt:
             return _failed(tr("Not possible there"), tr("A server continues no raw text, only chats."))
-        if n_logprobs >= 0:
+        if request.n_logprobs >= 0:
             return _failed(tr("Not possible there"), tr("A server's log probabilities can't be passed on."))
-        if begun is not None and not begun.is_empty and not in_use.dialect.continues:
+        if request.begun is not None and not request.begun.is_empty and not in_use.dialect.continues:
             return _failed(tr("Can't continue"), tr("{0} can't continue an answer. Regenerate it instead.", title))
         reader = AnswerReader(
             time.monotonic,
             n_ctx=in_use.model.n_ctx,
-            starts_open=self._is_unseparated and options.enable_thinking,
-            may_call=may_call,
+            starts_open=self._is_unseparated and request.options.enable_thinking,
+            may_call=request.may_call,
         )
         write = partial(
-            request_body, in_use.model.name, messages, options, in_use.dialect, self._pictures.data_url,
-            tools_json=tools_json, may_call=may_call, must_call=must_call, begun=begun,
+            request_body, request, in_use.model.name, in_use.dialect, self._pictures.data_url,
             can_think=in_use.model.template.enable_thinking,
         )  # fmt: skip
 
@@ -188,18 +167,11 @@ class RemoteClient:
         running.task.add_done_callback(partial(self._on_end, reader))
         return ServerAnswer(running)
 
-    async def warm(
-        self,
-        messages: Sequence[Message],
-        options: GenerationOptions,
-        tools_json: Sequence[str] = (),
-        chat: str = "",
-        state_file: str = "",
-    ) -> Warmed | RequestFailed | EngineExit:
+    async def warm(self, request: Warm) -> Warmed | RequestFailed | EngineExit:
         """Do nothing: a server's prompt cache belongs to the server."""
         return Warmed(id=0, done=0, reread=0)
 
-    async def save_state(self, chat: str, path: str, most_bytes: int) -> StateSaved | RequestFailed | EngineExit:
+    async def save_state(self, request: SaveState) -> StateSaved | RequestFailed | EngineExit:
         return StateSaved(id=0, n_bytes=0)
 
     async def close(self) -> None:

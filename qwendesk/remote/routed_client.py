@@ -1,22 +1,24 @@
 """The EngineClient of the app: a model file goes to the engine worker, a model on a server to that server."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from qwendesk.core.failures import EngineExit, LoadFailure
-from qwendesk.core.generation_options import GenerationOptions
-from qwendesk.core.messages import ImagePart, Message
 from qwendesk.core.options import DecidedOptions
 from qwendesk.core.served_model import is_served
 from qwendesk.core.subscribers import Subscribers
 from qwendesk.engine.contract import AnswerStream, EngineClient
 from qwendesk.engine.protocol import (
-    Begun,
     Devices,
+    Generate,
     LoadReport,
+    Measure,
     Measured,
     RequestFailed,
+    SaveState,
     StateSaved,
+    Tokenize,
     Tokenized,
+    Warm,
     Warmed,
     Welcome,
 )
@@ -69,52 +71,20 @@ class RoutedClient:
             await self._local.unload()
         return devices
 
-    async def measure(
-        self,
-        messages: Sequence[Message],
-        pictures: Sequence[ImagePart],
-        options: GenerationOptions,
-        tools_json: Sequence[str] = (),
-        client: str = "",
-    ) -> Measured | RequestFailed | EngineExit:
-        return await self._current.measure(messages, pictures, options, tools_json, client)
+    async def measure(self, request: Measure) -> Measured | RequestFailed | EngineExit:
+        return await self._current.measure(request)
 
-    async def tokenize(self, text: str, *, special: bool = False) -> Tokenized | RequestFailed | EngineExit:
-        return await self._current.tokenize(text, special=special)
+    async def tokenize(self, request: Tokenize) -> Tokenized | RequestFailed | EngineExit:
+        return await self._current.tokenize(request)
 
-    def generate(
-        self,
-        messages: Sequence[Message],
-        options: GenerationOptions,
-        tools_json: Sequence[str] = (),
-        begun: Begun | None = None,
-        chat: str = "",
-        state_file: str = "",
-        *,
-        may_call: bool = True,
-        must_call: str = "",
-        prompt: str = "",
-        gives_way: bool = False,
-        n_logprobs: int = -1,
-        client: str = "",
-    ) -> AnswerStream:
-        return self._current.generate(
-            messages, options, tools_json, begun=begun, chat=chat, state_file=state_file, may_call=may_call,
-            must_call=must_call, prompt=prompt, gives_way=gives_way, n_logprobs=n_logprobs, client=client,
-        )  # fmt: skip
+    def generate(self, request: Generate) -> AnswerStream:
+        return self._current.generate(request)
 
-    async def warm(
-        self,
-        messages: Sequence[Message],
-        options: GenerationOptions,
-        tools_json: Sequence[str] = (),
-        chat: str = "",
-        state_file: str = "",
-    ) -> Warmed | RequestFailed | EngineExit:
-        return await self._current.warm(messages, options, tools_json, chat, state_file)
+    async def warm(self, request: Warm) -> Warmed | RequestFailed | EngineExit:
+        return await self._current.warm(request)
 
-    async def save_state(self, chat: str, path: str, most_bytes: int) -> StateSaved | RequestFailed | EngineExit:
-        return await self._current.save_state(chat, path, most_bytes)
+    async def save_state(self, request: SaveState) -> StateSaved | RequestFailed | EngineExit:
+        return await self._current.save_state(request)
 
     async def close(self) -> None:
         for unsubscribe in self._unsubscribe:

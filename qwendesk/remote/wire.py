@@ -6,39 +6,30 @@ from typing import Any
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.messages import DocumentPart, ImagePart, Message, TextPart, ToolCall
-from qwendesk.engine.protocol import Begun
+from qwendesk.engine.protocol import Begun, Generate
 from qwendesk.remote.dialects import ServerDialect
 from qwendesk.remote.pictures import EncodePicture
 
 
 def request_body(
-    model: str,
-    messages: Sequence[Message],
-    options: GenerationOptions,
-    dialect: ServerDialect,
-    picture: EncodePicture,
-    *,
-    tools_json: Sequence[str] = (),
-    may_call: bool = True,
-    must_call: str = "",
-    begun: Begun | None = None,
-    can_think: bool = True,
+    request: Generate, model: str, dialect: ServerDialect, picture: EncodePicture, *, can_think: bool
 ) -> dict[str, Any]:
     """Return the body of a streamed request. Reads picture files; blocks. Raises BadRequest if one can't be read.
 
     `can_think` is whether this model's thinking can be switched; if not, the model is left to itself.
     """
+    options, begun = request.options, request.begun
     body: dict[str, Any] = {
         "model": model,
-        "messages": [*wire_messages(messages, dialect, picture, keep_reasoning=options.preserve_thinking)],
+        "messages": [*wire_messages(request.messages, dialect, picture, keep_reasoning=options.preserve_thinking)],
         "stream": True,
         "stream_options": {"include_usage": True},
         **_sampling(options, dialect),
     }
-    if tools_json:
-        body["tools"] = [decode_json(tool) for tool in tools_json]
-        body["tool_choice"] = _tool_choice(may_call=may_call, must_call=must_call)
-        if may_call:
+    if request.tools_json:
+        body["tools"] = [decode_json(tool) for tool in request.tools_json]
+        body["tool_choice"] = _tool_choice(request)
+        if request.may_call:
             body["parallel_tool_calls"] = options.parallel_tool_calls
     if options.json_schema.strip():
         schema = decode_json(options.json_schema)
@@ -89,12 +80,12 @@ def wire_messages(
             yield {"role": "tool", "tool_call_id": name, "content": result}
 
 
-def _tool_choice(*, may_call: bool, must_call: str) -> str | dict[str, Any]:
-    if not may_call:
+def _tool_choice(request: Generate) -> str | dict[str, Any]:
+    if not request.may_call:
         return "none"
-    if not must_call:
+    if not request.must_call:
         return "auto"
-    return "required" if must_call == "*" else {"type": "function", "function": {"name": must_call}}
+    return "required" if request.must_call == "*" else {"type": "function", "function": {"name": request.must_call}}
 
 
 def _call(call: ToolCall, name: str) -> dict[str, Any]:

@@ -17,9 +17,12 @@ from qwendesk.engine.protocol import (
     Called,
     Delta,
     Finished,
+    Generate,
     LoadReport,
+    Measure,
     Measured,
     RequestFailed,
+    Tokenize,
     Tokenized,
 )
 from qwendesk.server.answer import AnswerCollector, AnswerHead
@@ -82,7 +85,9 @@ class Answering:
         report = await self._models.ready(question.model)
         options = self._options(question, report)
         messages, _ = self._completed(question, await _hashes(question, client))
-        counted = await self._client.measure(messages, (), options, question.tools_json, client=engine_client(client))
+        counted = await self._client.measure(
+            Measure(messages=messages, options=options, tools_json=question.tools_json, client=engine_client(client))
+        )
         if not isinstance(counted, Measured):
             raise _refused(counted, question)
         return counted.prompt_tokens
@@ -90,7 +95,7 @@ class Answering:
     async def tokenize(self, text: str, *, special: bool) -> tuple[int, ...]:
         """Return the tokens of a text. Raise Refused."""
         await self._models.ready("")
-        result = await self._client.tokenize(text, special=special)
+        result = await self._client.tokenize(Tokenize(text=text, special=special))
         if not isinstance(result, Tokenized):
             raise _refused(result)
         return result.tokens
@@ -101,11 +106,11 @@ class Answering:
         options = self._options(question, report)
         hashes = await _hashes(question, client)
         messages, begun = self._completed(question, hashes)
-        stream = self._client.generate(
-            messages,
-            options,
-            question.tools_json,
-            begun,
+        request = Generate(
+            messages=messages,
+            options=options,
+            tools_json=question.tools_json,
+            begun=begun,
             chat=conversation_key(hashes, question.messages) if question.messages else "",
             may_call=question.may_call,
             must_call=question.must_call,
@@ -114,6 +119,7 @@ class Answering:
             n_logprobs=question.n_logprobs,
             client=engine_client(client),
         )
+        stream = self._client.generate(request)
         collector, has_ended = AnswerCollector(head), False
         try:
             async for item in stream:

@@ -17,7 +17,7 @@ from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import text_message
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.client import WorkerClient
-from qwendesk.engine.protocol import Delta, LoadReport
+from qwendesk.engine.protocol import Delta, Generate, LoadReport
 from qwendesk.engines.load_decision import decide
 
 pytestmark = pytest.mark.asyncio
@@ -53,7 +53,7 @@ async def test_every_test_has_a_speed_for_each_repetition(engine: BenchEngine) -
 
 async def answer_of(engine: BenchEngine) -> str:
     options = GenerationOptions(temperature=0, presence_penalty=0, enable_thinking=False)
-    stream = engine.client.generate([text_message("user", "What is VRAM spill?")], options)
+    stream = engine.client.generate(Generate(messages=(text_message("user", "What is VRAM spill?"),), options=options))
     return "".join([item.text async for item in stream if isinstance(item, Delta)])
 
 

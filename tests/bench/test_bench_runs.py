@@ -7,6 +7,7 @@ import pytest
 from qwendesk.bench.bench_engine import BenchEngine, BenchFailure
 from qwendesk.bench.bench_runs import BenchRuns
 from qwendesk.core.options import LoadOptions
+from qwendesk.engine.protocol import Generate
 from qwendesk.engine.state import Phase
 from qwendesk.engines.engine_service import EngineService
 from tests.fakes.bench import FakeBenchClient
@@ -96,7 +97,7 @@ async def test_nothing_is_measured_while_an_answer_is_generated() -> None:
     bench = Bench()
     await bench.engine.load(MODEL)
     bench.chat_client.answers = [ScriptedAnswer(text="long " * 50)]
-    stream = bench.chat_client.generate([], None)
+    stream = bench.chat_client.generate(Generate(messages=()))
     await anext(aiter(stream))
     assert bench.engine.state.phase is Phase.ANSWERING
 

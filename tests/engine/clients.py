@@ -4,7 +4,7 @@ from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import text_message
 from qwendesk.core.options import DecidedOptions
 from qwendesk.engine.client import WorkerClient
-from qwendesk.engine.protocol import Delta, LoadReport
+from qwendesk.engine.protocol import Delta, Generate, LoadReport
 from tests.fakes import worker as fake_worker
 
 MESSAGES = (text_message("user", "Hi"),)
@@ -18,7 +18,7 @@ async def loaded(client: WorkerClient) -> WorkerClient:
 
 
 async def whole(client: WorkerClient) -> list:
-    return [item async for item in client.generate(MESSAGES, OPTIONS)]
+    return [item async for item in client.generate(Generate(messages=MESSAGES, options=OPTIONS))]
 
 
 def answer_text(items: list) -> str:

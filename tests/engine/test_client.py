@@ -14,9 +14,11 @@ from qwendesk.engine.protocol import (
     Delta,
     Devices,
     Finished,
+    Generate,
     Loaded,
     LoadProgress,
     LoadReport,
+    Measure,
     Measured,
     PromptProgress,
     RequestFailed,
@@ -41,7 +43,7 @@ async def test_load_stream_measure_probe_and_unload(make):
     assert isinstance(items[0], PromptProgress)
     assert answer_text(items) == WORDS
     assert isinstance(items[-1], Finished)
-    measured = await client.measure(MESSAGES, (ImagePart("a.png", "00"),), OPTIONS)
+    measured = await client.measure(Measure(messages=MESSAGES, pictures=(ImagePart("a.png", "00"),), options=OPTIONS))
     assert isinstance(measured, Measured)
     assert measured.pictures[0].tokens == 64
     assert isinstance(await client.probe(), Devices)
@@ -67,7 +69,9 @@ async def test_stale_gpu_folders_do_not_reach_the_worker(make, monkeypatch):
 
 async def test_requests_at_the_same_time_get_their_own_answers(make):
     client = await loaded(make())
-    results = await asyncio.gather(*(whole(client) for _ in range(5)), client.measure(MESSAGES, (), OPTIONS))
+    results = await asyncio.gather(
+        *(whole(client) for _ in range(5)), client.measure(Measure(messages=MESSAGES, options=OPTIONS))
+    )
     assert [answer_text(items) for items in results[:5]] == [WORDS] * 5
     assert isinstance(results[5], Measured)
 
@@ -119,8 +123,8 @@ async def test_last_log_lines_are_kept(make):
 
 async def test_killed_worker_ends_all_requests(make):
     client = await loaded(make("endless"))
-    stream = client.generate(MESSAGES, OPTIONS)
-    measure = asyncio.create_task(client.measure(MESSAGES, (), OPTIONS))
+    stream = client.generate(Generate(messages=MESSAGES, options=OPTIONS))
+    measure = asyncio.create_task(client.measure(Measure(messages=MESSAGES, options=OPTIONS)))
     async for item in stream:
         if isinstance(item, Delta):
             break
@@ -133,7 +137,7 @@ async def test_killed_worker_ends_all_requests(make):
 
 async def test_cancel_ends_the_answer_with_that_reason(make):
     client = await loaded(make("endless"))
-    stream = client.generate(MESSAGES, OPTIONS)
+    stream = client.generate(Generate(messages=MESSAGES, options=OPTIONS))
     items = []
     async for item in stream:
         items.append(item)
@@ -145,7 +149,7 @@ async def test_cancel_ends_the_answer_with_that_reason(make):
 
 async def test_answer_now_reaches_the_worker(make):
     client = await loaded(make("endless"))
-    stream = client.generate(MESSAGES, OPTIONS)
+    stream = client.generate(Generate(messages=MESSAGES, options=OPTIONS))
     async for item in stream:
         if isinstance(item, Delta) and item.kind == "reasoning":
             await stream.answer_now()
@@ -158,7 +162,7 @@ async def test_answer_now_reaches_the_worker(make):
 
 async def test_an_abandoned_answer_is_cancelled(make):
     client = await loaded(make("endless"))
-    async for item in client.generate(MESSAGES, OPTIONS):
+    async for item in client.generate(Generate(messages=MESSAGES, options=OPTIONS)):
         if isinstance(item, Delta):
             break
     gc.collect()
@@ -170,7 +174,7 @@ async def test_cancelling_the_reading_task_cancels_the_answer(make):
     began = asyncio.Event()
 
     async def read() -> None:
-        async for item in client.generate(MESSAGES, OPTIONS):
+        async for item in client.generate(Generate(messages=MESSAGES, options=OPTIONS)):
             if isinstance(item, Delta):
                 began.set()
 
@@ -272,7 +276,7 @@ async def test_worker_that_ignores_shutdown_is_killed(make):
 
 async def test_unload_while_answering_ends_the_stream(make):
     client = await loaded(make("endless"))
-    stream = client.generate(MESSAGES, OPTIONS)
+    stream = client.generate(Generate(messages=MESSAGES, options=OPTIONS))
     async for item in stream:
         if isinstance(item, Delta):
             break
@@ -290,7 +294,7 @@ async def test_new_worker_starts_after_the_old_one_has_exited(make):
 
 async def test_requests_without_a_worker_fail_at_once(make):
     client = make()
-    assert isinstance(await client.measure(MESSAGES, (), OPTIONS), RequestFailed)
+    assert isinstance(await client.measure(Measure(messages=MESSAGES, options=OPTIONS)), RequestFailed)
     assert [type(item) for item in await whole(client)] == [RequestFailed]
     await client.unload()
     await client.cancel_load()

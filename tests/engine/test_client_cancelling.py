@@ -7,7 +7,7 @@ import pytest
 
 from qwendesk.core.failures import EngineExit, LoadFailure
 from qwendesk.engine.client import WorkerClient
-from qwendesk.engine.protocol import Devices, Finished, LoadProgress, PromptProgress
+from qwendesk.engine.protocol import Devices, Finished, Generate, LoadProgress, Measure, PromptProgress
 from qwendesk.engine.state import WorkerExited
 from qwendesk.engine.watchdog import TemplateWatchdogLimits
 from tests.engine.clients import MESSAGES, MODEL, OPTIONS, WORDS, answer_text, loaded
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.asyncio
 
 async def test_worker_that_ignores_cancel_is_killed(make):
     client = await loaded(make("ignores cancel", acknowledge_s=0.2))
-    stream = client.generate(MESSAGES, OPTIONS)
+    stream = client.generate(Generate(messages=MESSAGES, options=OPTIONS))
     items = []
     async for item in stream:
         items.append(item)
@@ -28,7 +28,7 @@ async def test_worker_that_ignores_cancel_is_killed(make):
 
 async def test_worker_that_continues_too_long_after_a_cancel_is_killed(make):
     client = await loaded(make("template hangs", cancel_s=0.2, template=TemplateWatchdogLimits(time_s=1000)))
-    stream = client.generate(MESSAGES, OPTIONS)
+    stream = client.generate(Generate(messages=MESSAGES, options=OPTIONS))
     await stream.cancel()
     items = [item async for item in stream]
     assert isinstance(items[-1], EngineExit)
@@ -38,9 +38,9 @@ async def test_worker_that_continues_too_long_after_a_cancel_is_killed(make):
 async def test_cancelling_a_count_does_not_end_the_answer_in_progress(make):
     """The context sheet is closed while a long prompt is read; no time is left for the count to end."""
     client = await loaded(make("reads until another request is cancelled", acknowledge_s=0, cancel_s=0))
-    stream = client.generate(MESSAGES, OPTIONS)
+    stream = client.generate(Generate(messages=MESSAGES, options=OPTIONS))
     assert isinstance(await anext(aiter(stream)), PromptProgress)
-    count = asyncio.create_task(client.measure(MESSAGES, (), OPTIONS))
+    count = asyncio.create_task(client.measure(Measure(messages=MESSAGES, options=OPTIONS)))
     await asyncio.sleep(0)
     count.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -78,7 +78,7 @@ async def test_a_load_is_cancelled_while_its_worker_does_not_start(make):
 
 async def test_an_answer_without_progress_is_stopped_by_killing_the_process(make):
     client = await loaded(make("decode stalls", **NO_PROGRESS_ALLOWED))
-    stream = client.generate(MESSAGES, OPTIONS)
+    stream = client.generate(Generate(messages=MESSAGES, options=OPTIONS))
     items = []
     async for item in stream:
         items.append(item)
@@ -90,7 +90,7 @@ async def test_an_answer_without_progress_is_stopped_by_killing_the_process(make
 @pytest.mark.parametrize("end", [WorkerClient.unload, WorkerClient.close])
 async def test_ejecting_a_model_whose_decode_stalls_kills_the_process(make, end):
     client = await loaded(make("decode stalls", **NO_PROGRESS_ALLOWED))
-    stream = client.generate(MESSAGES, OPTIONS)
+    stream = client.generate(Generate(messages=MESSAGES, options=OPTIONS))
     pid = client.worker_pid
     assert isinstance(await anext(aiter(stream)), PromptProgress)
     await end(client)

@@ -7,11 +7,10 @@ import psutil
 import pytest
 
 from qwendesk.core.failures import EngineExit
-from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import text_message
 from qwendesk.core.options import DecidedOptions
 from qwendesk.engine.client import WorkerClient
-from qwendesk.engine.protocol import Delta, Finished, LoadReport
+from qwendesk.engine.protocol import Delta, Finished, Generate, LoadReport
 from tests.fakes import worker as fake_worker
 
 
@@ -30,7 +29,7 @@ def client_of(manner: str) -> WorkerClient:
 
 async def load_and_read(client: WorkerClient) -> list:
     assert isinstance(await client.load(DecidedOptions(model="/models/a.gguf")), LoadReport)
-    return [item async for item in client.generate((text_message("user", "Hi"),), GenerationOptions())]
+    return [item async for item in client.generate(Generate(messages=(text_message("user", "Hi"),)))]
 
 
 def test_answer_streams_and_the_worker_exits():
@@ -59,7 +58,7 @@ def test_killed_worker_is_reported():
     async def main() -> None:
         client = client_of("endless")
         assert isinstance(await client.load(DecidedOptions(model="/models/a.gguf")), LoadReport)
-        stream = client.generate((text_message("user", "Hi"),), GenerationOptions())
+        stream = client.generate(Generate(messages=(text_message("user", "Hi"),)))
         items = []
         async for item in stream:
             if isinstance(item, Delta) and not any(isinstance(each, Delta) for each in items):

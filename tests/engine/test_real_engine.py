@@ -12,12 +12,11 @@ import pytest_asyncio
 from qwendesk.chat.chat_state import TextAdded
 from qwendesk.chat.service import ChatService
 from qwendesk.core.failures import EngineExit, LoadFailure
-from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import text_message
 from qwendesk.core.options import DecidedOptions, LoadOptions
 from qwendesk.core.paths import demo_mmproj, demo_model
 from qwendesk.engine.client import WorkerClient, WorkerTimeouts
-from qwendesk.engine.protocol import LoadReport
+from qwendesk.engine.protocol import Generate, LoadReport
 from qwendesk.engine.state import Phase
 from qwendesk.engines.engine_service import EngineService
 from tests.engine.device import TEST_DEVICE, placement
@@ -159,7 +158,7 @@ async def test_endless_decode_is_stopped_and_the_next_model_loads(tmp_path):
     client = WorkerClient(timeouts=WorkerTimeouts(answer_stall_s=0.5, cancel_s=1000))
     assert isinstance(await client.load(decided(model=str(endless))), LoadReport)
     worker = psutil.Process(client.worker_pid)
-    stream = client.generate((text_message("user", "Hello"),), GenerationOptions())
+    stream = client.generate(Generate(messages=(text_message("user", "Hello"),)))
     items = []
     async for item in stream:
         items.append(item)

@@ -8,6 +8,7 @@ import pytest
 
 from qwendesk.core.failures import EngineExit
 from qwendesk.core.units import GIB
+from qwendesk.engine.protocol import Generate
 from qwendesk.engine.state import WorkerSilent
 from qwendesk.engine.watchdog import SilenceLimits, TemplateWatchdogLimits, exceeded_limit
 from tests.engine.clients import MESSAGES, OPTIONS, WORDS, answer_text, loaded, whole
@@ -44,7 +45,7 @@ async def test_frozen_worker_is_noticed_by_its_silence_and_killed_if_it_stays_si
 @pytest.mark.asyncio
 async def test_worker_that_stays_frozen_is_killed_and_who_waits_for_it_is_told(make):
     client = await loaded(make("decode stalls", silence=SilenceLimits(look_s=0.1, silent=10, frozen=12)))
-    stream = aiter(client.generate(MESSAGES, OPTIONS))
+    stream = aiter(client.generate(Generate(messages=MESSAGES, options=OPTIONS)))
     await anext(stream)
     psutil.Process(client.worker_pid).suspend()
     engine_exit = await anext(stream)

@@ -10,11 +10,10 @@ import pytest
 
 from qwendesk.core import paths
 from qwendesk.core.failures import LoadFailure
-from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import text_message
 from qwendesk.core.options import LoadOptions, decided_options
 from qwendesk.engine.client import WorkerClient
-from qwendesk.engine.protocol import Finished, LoadProgress, LoadReport
+from qwendesk.engine.protocol import Finished, Generate, LoadProgress, LoadReport
 from qwendesk.engine.state import EngineEvent, Phase
 from qwendesk.engines.engine_service import EngineService
 from tests.cancelling import cancelled_at, public_coroutines
@@ -40,7 +39,7 @@ METHODS: dict[str, Callable[[EngineService], Coroutine[Any, Any, Any]]] = {
 
 
 async def answers(client: Any) -> bool:
-    items = [item async for item in client.generate((text_message("user", "Hi"),), GenerationOptions())]
+    items = [item async for item in client.generate(Generate(messages=(text_message("user", "Hi"),)))]
     return isinstance(items[-1], Finished)
 
 

@@ -36,8 +36,7 @@ class FakeBenchClient(FakeEngineClient):
     async def bench(
         self, test: BenchTest, show: Callable[[BenchProgress], None] | None = None
     ) -> Benched | RequestFailed | EngineExit:
-        request = Bench(id=self._take_id(), test=test)
-        self.requests.append(request)
+        request = self.record(Bench(test=test))
         if isinstance(test, TextTest):
             self.scored.append(test)
             return self.failure or Benched(id=request.id, result=self.score)

@@ -4,20 +4,18 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.failures import EngineExit, LoadFailure
-from qwendesk.core.generation_options import GenerationOptions
-from qwendesk.core.messages import ImagePart, Message
 from qwendesk.core.options import DecidedOptions, LoadOptions, decided_options
 from qwendesk.core.subscribers import Subscribers
 from qwendesk.core.translation import tr
 from qwendesk.engine.protocol import (
     PROTOCOL_VERSION,
     AnyRequest,
-    Begun,
     Devices,
     Generate,
     Load,
@@ -29,6 +27,7 @@ from qwendesk.engine.protocol import (
     MessageTokens,
     PictureCost,
     ProbeDevices,
+    Request,
     RequestFailed,
     SaveState,
     StateSaved,
@@ -48,6 +47,8 @@ from tests.fakes.answer_stream import (
     part_tokens,
     prompt_tokens,
 )
+
+RequestT = TypeVar("RequestT", bound=Request)
 
 DEMO_REPORT = LoadReport(
     options=DecidedOptions(model="/models/qwendesk-demo-Q8_0.gguf", mmproj="/models/mmproj-qwendesk-demo-Q8_0.gguf"),
@@ -129,8 +130,7 @@ class FakeEngineClient:
         return welcome
 
     async def load(self, options: DecidedOptions) -> LoadReport | LoadFailure:
-        request = Load(id=self._take_id(), options=options)
-        self.requests.append(request)
+        request = self.record(Load(options=options))
         self._load_cancelled = False
         died = await self.start()
         if isinstance(died, EngineExit):
@@ -155,12 +155,11 @@ class FakeEngineClient:
         self._end_pauses()
 
     async def unload(self) -> None:
-        self.requests.append(Unload(id=self._take_id()))
+        self.record(Unload())
         self._end(None)
 
     async def probe(self) -> Devices | EngineExit:
-        request = ProbeDevices(id=self._take_id())
-        self.requests.append(request)
+        request = self.record(ProbeDevices())
         died = await self.start()
         if isinstance(died, EngineExit):
             return died
@@ -168,93 +167,49 @@ class FakeEngineClient:
         self.publish(devices)
         return devices
 
-    async def measure(
-        self,
-        messages: Sequence[Message],
-        pictures: Sequence[ImagePart],
-        options: GenerationOptions,
-        tools_json: Sequence[str] = (),
-        client: str = "",
-    ) -> Measured | RequestFailed | EngineExit:
-        request = Measure(
-            id=self._take_id(), messages=tuple(messages), pictures=tuple(pictures), options=options,
-            tools_json=tuple(tools_json), client=client,
-        )  # fmt: skip
-        self.requests.append(request)
+    async def measure(self, request: Measure) -> Measured | RequestFailed | EngineExit:
+        request = self.record(request)
         if not self._loaded:
             return RequestFailed(id=request.id, title=tr("No model"), sentence=tr("No model is loaded."))
+        thoughts = request.options.preserve_thinking
         return Measured(
             id=request.id,
-            prompt_tokens=prompt_tokens(messages, thoughts=options.preserve_thinking)
-            + sum(len(each.split()) for each in tools_json),
-            reasoning_tokens=sum(len(each.reasoning.split()) for each in messages) * options.preserve_thinking,
-            messages=tuple(MessageTokens(tuple(map(part_tokens, each.parts))) for each in messages),
-            pictures=tuple(PictureCost(each.sha256, 256, 256, PICTURE_TOKENS) for each in pictures),
+            prompt_tokens=prompt_tokens(request.messages, thoughts=thoughts)
+            + sum(len(each.split()) for each in request.tools_json),
+            reasoning_tokens=sum(len(each.reasoning.split()) for each in request.messages) * thoughts,
+            messages=tuple(MessageTokens(tuple(map(part_tokens, each.parts))) for each in request.messages),
+            pictures=tuple(PictureCost(each.sha256, 256, 256, PICTURE_TOKENS) for each in request.pictures),
             n_ctx=self.report.n_ctx,
         )
 
-    async def tokenize(self, text: str, *, special: bool = False) -> Tokenized | RequestFailed | EngineExit:
-        request = Tokenize(id=self._take_id(), text=text, special=special)
-        self.requests.append(request)
+    async def tokenize(self, request: Tokenize) -> Tokenized | RequestFailed | EngineExit:
+        request = self.record(request)
         if not self._loaded:
             return RequestFailed(id=request.id, title=tr("No model"), sentence=tr("No model is loaded."))
-        return Tokenized(id=request.id, tokens=tuple(map(len, text.split())))
+        return Tokenized(id=request.id, tokens=tuple(map(len, request.text.split())))
 
-    def generate(
-        self,
-        messages: Sequence[Message],
-        options: GenerationOptions,
-        tools_json: Sequence[str] = (),
-        begun: Begun | None = None,
-        chat: str = "",
-        state_file: str = "",
-        *,
-        may_call: bool = True,
-        must_call: str = "",
-        prompt: str = "",
-        gives_way: bool = False,
-        n_logprobs: int = -1,
-        client: str = "",
-    ) -> "FakeAnswerStream":
-        request = Generate(
-            id=self._take_id(), messages=tuple(messages), options=options, tools_json=tuple(tools_json), begun=begun,
-            chat=chat, state_file=state_file, may_call=may_call, must_call=must_call, prompt=prompt,
-            gives_way=gives_way, n_logprobs=n_logprobs, client=client,
-        )  # fmt: skip
-        self.requests.append(request)
+    def generate(self, request: Generate) -> "FakeAnswerStream":
+        request = self.record(request)
         if self.answers:
             script = self.answers.pop(0)
         else:
-            script = ScriptedAnswer(
-                reasoning="A short thought.", text=f"You said: {messages[-1].text if messages else prompt}"
-            )
+            said = request.messages[-1].text if request.messages else request.prompt
+            script = ScriptedAnswer(reasoning="A short thought.", text=f"You said: {said}")
         return FakeAnswerStream(self, request, script)
 
-    async def warm(
-        self,
-        messages: Sequence[Message],
-        options: GenerationOptions,
-        tools_json: Sequence[str] = (),
-        chat: str = "",
-        state_file: str = "",
-    ) -> Warmed | RequestFailed | EngineExit:
-        request = Warm(
-            id=self._take_id(), messages=tuple(messages), options=options, tools_json=tuple(tools_json), chat=chat,
-            state_file=state_file,
-        )  # fmt: skip
-        self.warmed.append(request)
+    async def warm(self, request: Warm) -> Warmed | RequestFailed | EngineExit:
+        request = self.record(request)
         if not self._loaded:
             return RequestFailed(id=request.id, title=tr("No model"), sentence=tr("No model is loaded."))
         return Warmed(id=request.id, done=100, reread=100)
 
-    async def save_state(self, chat: str, path: str, most_bytes: int) -> StateSaved | RequestFailed | EngineExit:
-        request = SaveState(id=self._take_id(), chat=chat, path=path, most_bytes=most_bytes)
-        self.requests.append(request)
+    async def save_state(self, request: SaveState) -> StateSaved | RequestFailed | EngineExit:
+        request = self.record(request)
         if not self._loaded:
             return RequestFailed(id=request.id, title=tr("No model"), sentence=tr("No model is loaded."))
-        if len(self.state_content) > most_bytes:
+        if len(self.state_content) > request.most_bytes:
             return StateSaved(id=request.id, n_bytes=0)
-        await asyncio.to_thread(_write, Path(path), self.state_content)
+        await asyncio.to_thread(_write, Path(request.path), self.state_content)
         return StateSaved(id=request.id, n_bytes=len(self.state_content), n_tokens=self.state_tokens)
 
     async def close(self) -> None:
@@ -303,9 +258,12 @@ class FakeEngineClient:
             self._end_pauses()
             self.publish(WorkerExited(engine_exit))
 
-    def _take_id(self) -> int:
+    def record(self, request: RequestT) -> RequestT:
+        """Return the request with an id of its own."""
         self._next_id += 1
-        return self._next_id
+        request = msgspec.structs.replace(request, id=self._next_id)
+        (self.warmed if isinstance(request, Warm) else self.requests).append(request)
+        return request
 
 
 def _write(path: Path, content: bytes) -> None:

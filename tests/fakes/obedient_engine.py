@@ -3,9 +3,8 @@
 import json
 from collections.abc import Sequence
 
-from qwendesk.core.generation_options import GenerationOptions
-from qwendesk.core.messages import Message, ToolCall
-from qwendesk.engine.protocol import Begun
+from qwendesk.core.messages import ToolCall
+from qwendesk.engine.protocol import Generate
 from tests.fakes.answer_stream import FakeAnswerStream, ScriptedAnswer
 from tests.fakes.engine import FakeEngineClient
 
@@ -31,19 +30,9 @@ class ObedientEngine(FakeEngineClient):
         self._reasoning, self._text = reasoning, text
         self._left = [*obeys, (ToolCall("calculate", '{"expression": "6 * 7"}'),)]
 
-    def generate(
-        self,
-        messages: Sequence[Message],
-        options: GenerationOptions,
-        tools_json: Sequence[str] = (),
-        begun: Begun | None = None,
-        chat: str = "",
-        state_file: str = "",
-        *,
-        may_call: bool = True,
-    ) -> FakeAnswerStream:
-        self.answers = [self._answer(_squeezed(self._read(messages, tools_json)))]
-        return super().generate(messages, options, tools_json, begun, chat, state_file, may_call=may_call)
+    def generate(self, request: Generate) -> FakeAnswerStream:
+        self.answers = [self._answer(_squeezed(self._read(request)))]
+        return super().generate(request)
 
     def _answer(self, read: str) -> ScriptedAnswer:
         if _squeezed(self.order) not in read:
@@ -58,10 +47,10 @@ class ObedientEngine(FakeEngineClient):
             reasoning=self._reasoning if is_first else "", text=self._text if is_first else "", calls=calls
         )
 
-    def _read(self, messages: Sequence[Message], tools_json: Sequence[str]) -> str:
+    def _read(self, request: Generate) -> str:
         """Return all texts of a request."""
-        texts = [_texts(json.loads(each)) for each in tools_json]
-        for message in messages:
+        texts = [_texts(json.loads(each)) for each in request.tools_json]
+        for message in request.messages:
             texts += [message.reasoning, message.text, *(self.written_on[each.sha256] for each in message.images)]
         return "\n".join(texts)
 

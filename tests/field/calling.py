@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.messages import ToolCall
-from qwendesk.engine.protocol import Called, Event, RequestFailed
+from qwendesk.engine.protocol import Called, Event, Generate, RequestFailed
 from qwendesk.engine.worker.call_grammar import CallDialect, call_grammar
 from qwendesk.engine.worker.call_tags import written_name
 from qwendesk.engine.worker.model import LoadedModel
@@ -31,11 +31,10 @@ class CallingClient(FakeEngineClient):
         self._demo, self._dialect, self.written = demo, dialect, list(written)
         self.last_calls: tuple[ToolCall, ...] = ()
 
-    def generate(self, *arguments: Any, **more: Any) -> FakeAnswerStream:
-        tools_json = arguments[2] if len(arguments) > 2 else more.get("tools_json", ())
-        if tools_json and self.written:
-            self.answers.insert(0, self._answer(tools_json, self.written.pop(0)))
-        return super().generate(*arguments, **more)
+    def generate(self, request: Generate) -> FakeAnswerStream:
+        if request.tools_json and self.written:
+            self.answers.insert(0, self._answer(request.tools_json, self.written.pop(0)))
+        return super().generate(request)
 
     def _answer(self, tools_json: Any, written: str) -> ScriptedAnswer:
         try:

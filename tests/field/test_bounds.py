@@ -23,7 +23,7 @@ from qwendesk.core.chats import ChatSettings, ChatSummary
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.messages import text_message
 from qwendesk.engine.client import WorkerClient
-from qwendesk.engine.protocol import Finished, Welcome
+from qwendesk.engine.protocol import Finished, Generate, Welcome
 from qwendesk.mcp.service import McpService
 from qwendesk.server import http_answers
 from tests.chat.exchange.kit import Kit
@@ -142,7 +142,9 @@ async def test_tools_of_a_server_have_schemas_that_the_engine_can_stand(
     definition = {"type": "function", "function": {"name": "go", "parameters": tool.parameters}}
     await engine.load(demo_options())
     messages = (text_message("user", "Hello"),)
-    stream = engine.generate(messages, greedy(max_tokens=8), (json.dumps(definition),), must_call="*")
+    tools = (json.dumps(definition),)
+    request = Generate(messages=messages, options=greedy(max_tokens=8), tools_json=tools, must_call="*")
+    stream = engine.generate(request)
     assert isinstance([item async for item in stream][-1], Finished)
 
 

@@ -20,7 +20,7 @@ from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import text_message
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.served_model import ServedModel
-from qwendesk.engine.protocol import Delta, Finished, LoadReport, PromptProgress
+from qwendesk.engine.protocol import Delta, Finished, Generate, LoadReport, PromptProgress
 from qwendesk.hub.network import HubError, Network
 from qwendesk.hub.remote import Hub
 from qwendesk.mcp.server import RunningMcpServer
@@ -133,7 +133,7 @@ async def test_a_server_waits_for_whoever_reads(remote: RemoteDesk, monkeypatch:
         nonlocal longest
         longest = max(longest, running.items.qsize())
 
-    stream = remote.client.generate([text_message("user", "Hi")], GenerationOptions())
+    stream = remote.client.generate(Generate(messages=(text_message("user", "Hi"),)))
     running = stream._running
     monkeypatch.setattr(running, "_publish", note)
     while running.items.qsize() < 4:  # noqa: ASYNC110 - a queue tells nobody
@@ -329,7 +329,7 @@ async def test_the_numbers_of_an_answer_are_bounded(remote: RemoteDesk, number: 
     end = usage(number, number, cached=number) | {"timings": timings, "id": "x" * 9999}
     server = await remote.serve(made_up_server.llama_server(Stream([progress, piece({"content": "Hi"}, "stop"), end])))
     await remote.use(server, MODEL)
-    items = [item async for item in remote.client.generate([text_message("user", "Hi")], GenerationOptions())]
+    items = [item async for item in remote.client.generate(Generate(messages=(text_message("user", "Hi"),)))]
 
     (finished,) = [item for item in items if isinstance(item, Finished)]
     stats = finished.stats

@@ -202,7 +202,7 @@ def test_a_call_with_a_value_that_isnt_listed_cant_be_written(dialect: CallDiale
         for value in invalid:
             with pytest.raises(AssertionError, match="the grammar stops"):
                 CallingClient(demo, call_of("use", value, dialect), dialect=dialect).generate(
-                    (), None, [json.dumps({"name": "use", "parameters": schema})]
+                    Generate(messages=(), tools_json=(json.dumps({"name": "use", "parameters": schema}),))
                 )
 
 

@@ -12,9 +12,9 @@ from qwendesk.chat.view.thread.call_row import CallRow
 from qwendesk.cli import ask as cli_ask
 from qwendesk.cli import main as cli
 from qwendesk.core import paths
-from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import ToolCall
 from qwendesk.core.tool_context import CallContext
+from qwendesk.engine.protocol import Generate
 from qwendesk.engine.worker.call_grammar import CallDialect
 from qwendesk.engine.worker.call_tags import written_name
 from qwendesk.mcp.server_config import McpServerList, server_list_file
@@ -297,7 +297,7 @@ def test_any_name_of_a_tool_is_written_and_read(name: str, demo: Demo) -> None:
     for dialect in ("xml", "json"):
         call = call_of(written_name(name) if dialect == "xml" else name, {"old": "a", "new": "b"}, dialect)
         client = CallingClient(demo, call, dialect=dialect)
-        client.generate((), GenerationOptions(), [definition])
+        client.generate(Generate(messages=(), tools_json=(definition,)))
         assert client.last_calls == (ToolCall(name, '{"old": "a", "new": "b"}'),)
 
 

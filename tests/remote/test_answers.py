@@ -8,9 +8,8 @@ import pytest
 from PIL import Image
 
 from qwendesk.chat.service import ChatService
-from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import CallRecord, ImagePart, Message, TextPart, ToolCall, text_message
-from qwendesk.engine.protocol import Begun, CallDelta, Called, Delta, Finished, PromptProgress, RequestFailed
+from qwendesk.engine.protocol import Begun, CallDelta, Called, Delta, Finished, Generate, PromptProgress, RequestFailed
 from qwendesk.engine.state import Phase
 from qwendesk.remote.answer_reader import AnswerReader
 from qwendesk.remote.chunks import decode_chunk
@@ -233,7 +232,7 @@ async def test_answer_now_is_asked_of_llama_server_by_the_answers_id(remote):
     served = await remote.serve(made_up_server.llama_server(stream))
     served.replies["/v1/chat/completions/control"] = {"success": True}
     await remote.use(served, MODEL)
-    answer = remote.client.generate([text_message("user", "Hi")], GenerationOptions())
+    answer = remote.client.generate(Generate(messages=(text_message("user", "Hi"),)))
     await anext(aiter(answer))
     await answer.answer_now()
     assert served.asked[-1].path == "/v1/chat/completions/control"
@@ -274,7 +273,7 @@ async def test_a_partial_answer_is_continued_where_the_server_can(remote):
     served = await remote.serve(made_up_server.llama_server())
     await remote.use(served, MODEL)
     begun = Begun(reasoning="I think.", text="It is ")
-    answer = remote.client.generate([text_message("user", "Hi")], GenerationOptions(), begun=begun)
+    answer = remote.client.generate(Generate(messages=(text_message("user", "Hi"),), begun=begun))
     items = [item async for item in answer]
     assert isinstance(items[-1], Finished)
     assert served.chats[0]["messages"][-1] == {
@@ -283,7 +282,7 @@ async def test_a_partial_answer_is_continued_where_the_server_can(remote):
     assert served.chats[0]["continue_final_message"] == "content"
     other = await remote.serve(made_up_server.ollama())
     await remote.use(other, "qwen3.5:27b")
-    items = [i async for i in remote.client.generate([text_message("user", "Hi")], GenerationOptions(), begun=begun)]
+    items = [i async for i in remote.client.generate(Generate(messages=(text_message("user", "Hi"),), begun=begun))]
     assert isinstance(items[0], RequestFailed)
     assert "Regenerate" in items[0].sentence
     assert not other.chats
@@ -325,7 +324,7 @@ async def test_progress_of_the_prompt_is_shown_where_it_is_reported(remote):
     stream = Stream([*progress, piece({"content": "Hi"}, "stop"), usage(100, 1)])
     served = await remote.serve(made_up_server.llama_server(stream))
     await remote.use(served, MODEL)
-    items = [item async for item in remote.client.generate([text_message("user", "Hi")], GenerationOptions())]
+    items = [item async for item in remote.client.generate(Generate(messages=(text_message("user", "Hi"),)))]
     assert [item.done for item in items if isinstance(item, PromptProgress)] == [40, 100]
 
 

@@ -4,11 +4,10 @@ import itertools
 
 import pytest
 
-from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import text_message
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.served_model import ServedModel
-from qwendesk.engine.protocol import Finished, LoadReport
+from qwendesk.engine.protocol import Finished, Generate, LoadReport
 from qwendesk.engine.state import Phase
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.remote.client import RemoteClient
@@ -25,7 +24,7 @@ ANSWER = Stream([piece({"content": "Hello."}), piece({}, "stop")])
 
 
 async def answers(client: RoutedClient) -> bool:
-    items = [item async for item in client.generate((text_message("user", "Hi"),), GenerationOptions())]
+    items = [item async for item in client.generate(Generate(messages=(text_message("user", "Hi"),)))]
     return isinstance(items[-1], Finished)
 
 

@@ -11,7 +11,7 @@ from qwendesk.chat.request import question_message
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.served_model import ServedModel
-from qwendesk.engine.protocol import Called, Delta, Finished, PromptProgress, RequestFailed
+from qwendesk.engine.protocol import Called, Delta, Finished, Generate, PromptProgress, RequestFailed
 from tests.remote.conftest import RemoteDesk
 from tests.remote.llama_server import LlamaServer, UrgingProxy, needs_llama_server, running_llama_server
 
@@ -74,7 +74,7 @@ async def test_the_thinking_budget_is_kept(remote, server):
     free = msgspec.structs.replace(limited, thinking_budget=-1)
     thoughts = []
     for options in (limited, free):
-        items = await items_of(remote.client.generate(asked, options))
+        items = await items_of(remote.client.generate(Generate(messages=asked, options=options)))
         thoughts.append("".join(each.text for each in items if isinstance(each, Delta) and each.kind == "reasoning"))
     assert len(thoughts[0]) < len(thoughts[1])
 
@@ -88,7 +88,9 @@ async def test_a_picture_is_seen(remote, server, shape_picture):
 async def test_progress_of_a_long_prompt_is_shown(remote, server):
     await use(remote, server.address)
     asked = [question_message("word " * 1500 + "?", (), ())]
-    items = await items_of(remote.client.generate(asked, msgspec.structs.replace(GREEDY, max_tokens=1)))
+    items = await items_of(
+        remote.client.generate(Generate(messages=asked, options=msgspec.structs.replace(GREEDY, max_tokens=1)))
+    )
     progress = [item for item in items if isinstance(item, PromptProgress)]
     assert progress
     assert progress[-1].done == progress[-1].total
@@ -100,7 +102,7 @@ async def test_a_call_of_its_own_grammar_arrives_whole(remote, server):
     try:
         await use(remote, proxy.address)
         asked = [question_message("What time is it?", (), ())]
-        items = await items_of(remote.client.generate(asked, GREEDY, tools_json=(TOOL,)))
+        items = await items_of(remote.client.generate(Generate(messages=asked, options=GREEDY, tools_json=(TOOL,))))
     finally:
         await remote.client.unload()
         await proxy.close()
@@ -129,7 +131,7 @@ async def test_a_killed_server_is_said_and_a_restarted_one_is_used_again(remote)
         await use(remote, server.address)
         asked = [question_message("Count: 1, 2, 3", (), ())]
         endless = msgspec.structs.replace(GREEDY, max_tokens=4000, logit_bias=())
-        stream = remote.client.generate(asked, endless)
+        stream = remote.client.generate(Generate(messages=asked, options=endless))
         items = []
         async for item in stream:
             items.append(item)
@@ -138,9 +140,9 @@ async def test_a_killed_server_is_said_and_a_restarted_one_is_used_again(remote)
                 break
         items += await items_of(stream)
         assert isinstance(items[-1], RequestFailed | Finished)
-        refused = await items_of(remote.client.generate(asked, GREEDY))
+        refused = await items_of(remote.client.generate(Generate(messages=asked, options=GREEDY)))
         assert isinstance(refused[-1], RequestFailed)
         assert "Start the server" in refused[-1].sentence
         await asyncio.to_thread(server.start)
-        again = await items_of(remote.client.generate(asked, GREEDY))
+        again = await items_of(remote.client.generate(Generate(messages=asked, options=GREEDY)))
         assert isinstance(again[-1], Finished)

@@ -5,9 +5,8 @@ import asyncio
 import pytest
 
 from qwendesk.chat.chat_state import TextAdded
-from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import text_message
-from qwendesk.engine.protocol import Delta, Finished
+from qwendesk.engine.protocol import Delta, Finished, Generate
 from tests.remote import made_up_server
 from tests.remote.made_up_server import Stream, piece
 from tests.remote.test_answers import MODEL
@@ -30,7 +29,7 @@ async def test_stop_closes_the_connection_and_keeps_the_text(remote):
 @pytest.mark.asyncio
 async def test_an_answer_that_is_stopped_before_it_was_asked_for_ends_as_cancelled(remote):
     await remote.use(await remote.serve(made_up_server.llama_server()), MODEL)
-    stream = remote.client.generate([text_message("user", "Hi")], GenerationOptions())
+    stream = remote.client.generate(Generate(messages=(text_message("user", "Hi"),)))
     await stream.cancel()
     items = [item async for item in stream]
     assert [item.stop_reason for item in items if isinstance(item, Finished)] == ["cancelled"]
@@ -40,7 +39,7 @@ async def test_an_answer_that_is_stopped_before_it_was_asked_for_ends_as_cancell
 async def test_an_answer_that_nobody_reads_any_more_closes_its_connection(remote):
     served = await remote.serve(made_up_server.llama_server(Stream([piece({"content": "On"})], holds=True)))
     await remote.use(served, MODEL)
-    stream = remote.client.generate([text_message("user", "Hi")], GenerationOptions())
+    stream = remote.client.generate(Generate(messages=(text_message("user", "Hi"),)))
     assert isinstance(await anext(aiter(stream)), Delta)
     del stream
     await served.client_left.wait()

@@ -9,9 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
-from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import Message, ToolCall
-from qwendesk.engine.protocol import Begun
+from qwendesk.engine.protocol import Generate
 from tests.fakes.answer_stream import FakeAnswerStream, ScriptedAnswer
 from tests.fakes.engine import DEMO_REPORT, FakeEngineClient
 
@@ -47,20 +46,11 @@ class ScriptedEngine(FakeEngineClient):
     def __init__(self) -> None:
         super().__init__(REPORT)
 
-    def generate(
-        self,
-        messages: Sequence[Message],
-        options: GenerationOptions,
-        tools_json: Sequence[str] = (),
-        begun: Begun | None = None,
-        chat: str = "",
-        state_file: str = "",
-        **others: Any,
-    ) -> FakeAnswerStream:
-        answer = scripted_answer(messages, tools_json)
-        _record(messages, tools_json, answer)
+    def generate(self, request: Generate) -> FakeAnswerStream:
+        answer = scripted_answer(request.messages, request.tools_json)
+        _record(request, answer)
         self.answers = [answer]
-        return super().generate(messages, options, tools_json, begun, chat, state_file, **others)
+        return super().generate(request)
 
 
 def scripted_answer(messages: Sequence[Message], tools_json: Sequence[str]) -> ScriptedAnswer:
@@ -88,10 +78,11 @@ def _call_values(call: ToolCall) -> list[Any]:
     return [call.name, json.loads(call.arguments_json)]
 
 
-def _record(messages: Sequence[Message], tools_json: Sequence[str], answer: ScriptedAnswer) -> None:
+def _record(request: Generate, answer: ScriptedAnswer) -> None:
     path = os.environ.get(RECORD_VARIABLE, "")
     if not path:
         return
+    messages, tools_json = request.messages, request.tools_json
     made = [each for message in messages for each in message.tool_calls]
     line = {
         "characters": sum(len(each.text) for each in messages) + sum(map(len, tools_json)),

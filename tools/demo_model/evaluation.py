@@ -14,7 +14,7 @@ from qwendesk.core.messages import ImagePart, Part, TextPart, ToolCall
 from qwendesk.core.messages import Message as AppMessage
 from qwendesk.core.options import DecidedOptions
 from qwendesk.engine.client import WorkerClient
-from qwendesk.engine.protocol import Called, Delta, Finished
+from qwendesk.engine.protocol import Called, Delta, Finished, Generate
 from tools.demo_model import words
 from tools.demo_model.chats import (
     UNKNOWN_ANSWER,
@@ -100,9 +100,9 @@ async def _answered(client: WorkerClient, asked: Asked, folder: Path) -> tuple[s
     messages = [AppMessage("system", (TextPart(asked.chat.system),))] if asked.chat.system else []
     messages += [_for_app(message, asked.image, folder) for message in asked.chat.messages[:-1]]
     options = GenerationOptions(temperature=0, presence_penalty=0, enable_thinking=asked.thinking, max_tokens=512)
-    tools = [msgspec.json.encode(tool_definition(name)).decode() for name in asked.chat.tools]
+    tools = tuple(msgspec.json.encode(tool_definition(name)).decode() for name in asked.chat.tools)
     texts = {"reasoning": "", "answer": ""}
-    async for event in client.generate(messages, options, tools):
+    async for event in client.generate(Generate(messages=tuple(messages), options=options, tools_json=tools)):
         if isinstance(event, Delta):
             texts[event.kind] += event.text
         elif isinstance(event, Called) and event.call:

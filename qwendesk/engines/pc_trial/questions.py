@@ -13,7 +13,7 @@ from qwendesk.core.messages import ImagePart, Message, TextPart, text_message
 from qwendesk.core.stats import AnswerStats
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import EngineClient
-from qwendesk.engine.protocol import Delta, Finished, LoadReport, PromptProgress
+from qwendesk.engine.protocol import Delta, Finished, Generate, LoadReport, Measure, PromptProgress
 from qwendesk.engines.pc_trial.report import SpeedAtDepth, TrialAnswer
 from qwendesk.engines.pc_trial.steps import StepFailed, or_failed
 from qwendesk.engines.self_test import draw_red_circle
@@ -79,7 +79,8 @@ async def measure_speed(client: EngineClient, report: LoadReport, depth: int) ->
         raise StepFailed(tr("The context of {0} tokens is too short.", report.n_ctx))
     ends = tuple(f"{token}=-inf" for token in report.end_tokens)
     options = _greedy(enable_thinking=False, max_tokens=_GENERATED, logit_bias=ends, cache_prompt=False)
-    counted = or_failed(await client.measure([text_message("user", _PARAGRAPH * _CALIBRATION)], (), options))
+    sample = text_message("user", _PARAGRAPH * _CALIBRATION)
+    counted = or_failed(await client.measure(Measure(messages=(sample,), options=options)))
     n_paragraphs = max(1, depth * _CALIBRATION // max(counted.prompt_tokens, 1))
     _, _, stats = await _ask(client, [text_message("user", _PARAGRAPH * n_paragraphs)], options)
     generated = stats.reasoning_tokens + stats.answer_tokens
@@ -97,7 +98,7 @@ async def _ask(
 ) -> tuple[str, str, AnswerStats]:
     """Return reasoning, answer and statistics. Raises StepFailed if the engine fails or exits."""
     texts = {"reasoning": "", "answer": ""}
-    async for item in client.generate(messages, options):
+    async for item in client.generate(Generate(messages=tuple(messages), options=options)):
         if isinstance(item, Delta):
             texts[item.kind] += item.text
         elif isinstance(item, Finished):
