@@ -9,6 +9,7 @@ import msgspec
 
 from qwendesk.chat.chat_settings import style_of
 from qwendesk.core import presets
+from qwendesk.core.architectures import OtherSampling, family_of
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import Answer, Conversation, Turn
 from qwendesk.core.generation_options import GenerationOptions
@@ -120,14 +121,12 @@ def preset_source(report: LoadReport | None) -> presets.PresetSource:
     return "card" if report is None else presets.preset_source(_family(report), report.recommended_sampling)
 
 
-def other_sampling(
-    settings: ChatSettings, report: LoadReport | None, *, thinking: bool
-) -> tuple[presets.OtherSampling, ...]:
+def other_sampling(settings: ChatSettings, report: LoadReport | None, *, thinking: bool) -> tuple[OtherSampling, ...]:
     """Return what others publish instead of the chat's preset; () for a preset of the user."""
     if report is None or settings.preset_name:
         return ()
     return presets.other_sampling(_family(report), style_of(settings), thinking=thinking and report.can_think)
 
 
-def _family(report: LoadReport) -> presets.Family:
-    return presets.family_of(report.architecture, report.name, Path(report.options.model).name)
+def _family(report: LoadReport) -> str:
+    return family_of(report.architecture, report.name, Path(report.options.model).name)

@@ -25,6 +25,7 @@ from qwendesk.chat.open_chat import OpenChat, Part
 from qwendesk.chat.partial_answer import PartialAnswer
 from qwendesk.chat.state_files import StateFiles
 from qwendesk.chat.tool_rounds import ChatTools
+from qwendesk.core.architectures import OtherSampling
 from qwendesk.core.chat_tree import ChatNode, ChatTree
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import Conversation, Turn, answer_of
@@ -32,7 +33,7 @@ from qwendesk.core.errors import BadRequest
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import DocumentPart, ImagePart, Message
 from qwendesk.core.observed import Observed
-from qwendesk.core.presets import OtherSampling, PresetSource, Style
+from qwendesk.core.presets import PresetSource, Style
 from qwendesk.core.subscribers import Subscribers
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import EngineClient

@@ -7,6 +7,7 @@ changes nothing (llama-context.cpp: the factor is 1 / rope_freq_scale).
 
 import msgspec
 
+from qwendesk.core.architectures import architecture_named
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.options import LoadOptions
 
@@ -14,13 +15,11 @@ _FACTORS = (2, 4)
 """The smallest factor that reaches the context is used, because each one costs quality in short chats."""
 _LONGEST_CONTEXT = 1_010_000
 """The longest context that the model cards of Qwen3.5 and Qwen3.6 name for YaRN; four times 262,144 would be more."""
-_WITH_YARN = frozenset(("qwen2", "qwen2moe", "qwen3", "qwen3moe", "qwen3next", "qwen35", "qwen35moe"))
-"""Architectures whose model cards describe YaRN."""
 
 
 def longest_context(architecture: str, trained: int) -> int:
     """Return the most tokens of context, with YaRN where model cards describe it; 0 if `trained` is unknown (0)."""
-    if architecture not in _WITH_YARN:
+    if not architecture_named(architecture).has_yarn:
         return trained
     return max(trained, min(trained * _FACTORS[-1], _LONGEST_CONTEXT))
 

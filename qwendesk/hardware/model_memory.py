@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 
+from qwendesk.core.architectures import architecture_named
 from qwendesk.core.model_facts import EXPERT_TENSORS, LAZY_TABLE, ModelFacts, TensorFacts
 from qwendesk.core.options import CacheType, LoadOptions
 from qwendesk.core.units import MIB
@@ -41,9 +42,6 @@ _BLOCK = re.compile(r"blk\.(\d+)\.")
 _EXPERT = re.compile(rf"\.{EXPERT_TENSORS}")
 _INPUT_TENSORS = ("token_embd", "per_layer_token_embd", "position_embd", "token_types")
 """llama.cpp always keeps these tensors in RAM."""
-
-_LAZY_ARCHITECTURES = ("qwen4exp", "gemma4")
-"""Those whose table llama.cpp marks with TENSOR_READ_LAZY."""
 
 
 def weights_bytes(facts: ModelFacts) -> int:
@@ -110,7 +108,7 @@ def state_bytes(facts: ModelFacts, options: LoadOptions) -> int:
 
 def lazy_table_bytes(facts: ModelFacts) -> int:
     """Return the bytes of the table that llama.cpp can read row by row from the file; 0 if the model has none."""
-    if facts.architecture not in _LAZY_ARCHITECTURES:
+    if not architecture_named(facts.architecture).reads_table_lazily:
         return 0
     return sum(tensor.n_bytes for tensor in facts.tensors if tensor.name == LAZY_TABLE)
 

@@ -6,11 +6,11 @@ from types import MappingProxyType
 
 import msgspec
 
+from qwendesk.core.architectures import OTHER, family_of
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.number_format import show_number
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import DriveKind, MemoryUse, PlanKind
-from qwendesk.core.presets import family_of
 from qwendesk.core.translation import mark, tr, tr_n
 from qwendesk.core.units import show_bytes, show_tokens
 from qwendesk.hardware.hand_placement import is_placed_by_hand
@@ -91,7 +91,7 @@ def warning(kind: PlanKind, memory: MemoryUse, *, fits: bool, drive: DriveKind =
 
 
 def _unknown_family(facts: ModelFacts) -> str:
-    if family_of(facts.architecture, facts.name, facts.basename, PurePath(facts.path).name) != "other":
+    if family_of(facts.architecture, facts.name, facts.basename, PurePath(facts.path).name) != OTHER:
         return ""
     return tr("QwenDesk doesn't know this model, so the plan is made from its header alone.")
 

@@ -260,8 +260,6 @@ def _read(path: Path, headers: HeaderCache) -> FileEvidence:
 
 
 UNSLOTH = "unsloth"
-QWEN_ARCHITECTURES = ("qwen35", "qwen35moe")
-"""Of Qwen3.5, 3.6 and Qwen3.8-27B. The rules on early files apply to no others: gpt-oss uses MXFP4 on purpose."""
 _UD_NAME = re.compile(r"(?<![A-Za-z0-9])UD-", re.IGNORECASE)
 
 

@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 import msgspec
 
+from qwendesk.core.architectures import architecture_named
 from qwendesk.core.errors import BadModelFile
 from qwendesk.core.file_names import Shard
 from qwendesk.core.files import reason_of
@@ -24,7 +25,6 @@ from qwendesk.hub.gguf_types import quant_name
 
 _DEFAULT_ATTENTION_INTERVAL = 4
 """llama.cpp's default for the Qwen3.5 architectures."""
-_HYBRID_ARCHITECTURES = ("qwen35", "qwen35moe", "qwen3next", "qwen4exp")
 _SLIDING_PERIODS = MappingProxyType({"gemma2": 2, "gemma3": 6, "gemma3n": 5, "gpt-oss": 2, "cohere2": 4, "olmo2": 4})
 """llama.cpp's default for architectures with sliding windows: in each group of so many layers, the last has none."""
 
@@ -192,7 +192,7 @@ def _is_draft_head(header: GgufHeader, architecture: str) -> bool:
 
 def _attention_interval(header: GgufHeader, architecture: str) -> int:
     stated = header.number(f"{architecture}.full_attention_interval")
-    if stated or architecture not in _HYBRID_ARCHITECTURES:
+    if stated or architecture_named(architecture).attention != "hybrid":
         return stated
     recurrent = header.values.get(f"{architecture}.attention.recurrent_layers")
     if isinstance(recurrent, tuple) and False in recurrent:
@@ -229,10 +229,6 @@ MAX_BLOCKS = 512
 """LLAMA_MAX_LAYERS, the length of llama.cpp's tables with one entry per layer."""
 _MAX_EXPERTS = 1024
 """LLAMA_MAX_EXPERTS."""
-_ATTENTION = ("qwen2", "qwen2moe", "qwen2vl", "qwen3", "qwen3moe", "qwen3vl", "qwen3vlmoe")
-_HYBRID = ("qwen3next", "qwen35", "qwen35moe", "qwen4exp")
-_MROPE = ("qwen2vl", "qwen3vl", "qwen3vlmoe", "qwen35", "qwen35moe", "qwen4exp")
-"""Architectures with multimodal RoPE, which rotates sections of the head: time, height, width."""
 _NOT_NEGATIVE = (
     "attention.layer_norm_epsilon",
     "attention.layer_norm_rms_epsilon",
@@ -249,9 +245,10 @@ def crashing_value(header: GgufHeader, architecture: str) -> str:
     """Return a sentence on a value of this model's header that would crash the engine; "" if there is none."""
     values = _Values(header, f"{architecture}.")
     rules = [_fractions(values), _layers(values), _experts(values)]
-    if architecture in (*_ATTENTION, *_HYBRID):
-        rules += [_heads(values), _rotation(values, has_sections=architecture in _MROPE)]
-    if architecture in _HYBRID:
+    known = architecture_named(architecture)
+    if known.attention:
+        rules += [_heads(values), _rotation(values, has_sections=known.has_mrope)]
+    if known.attention == "hybrid":
         rules.append(_recurrent(values))
     return next((reason for rule in rules for reason in rule), "")
 

@@ -6,6 +6,7 @@ from pathlib import Path, PurePath
 
 import msgspec
 
+from qwendesk.core.architectures import architecture_named
 from qwendesk.core.file_names import Shard, is_draft_name, is_imatrix_name, is_mmproj_name
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.model_titles import model_title
@@ -192,7 +193,7 @@ def _is_ollamas_own(first: FoundModelFile, header: HeaderSummary) -> bool:
     """Return True for a Qwen of Ollama's own library, which llama.cpp can't load. Files from hf.co are fine."""
     if first.origin != "ollama" or header.facts is None or header.facts.kind != "model":
         return False
-    is_qwen = header.facts.architecture.startswith("qwen35")
+    is_qwen = architecture_named(header.facts.architecture).is_of_qwen35
     by_name = first.from_ollamas_library and _OLLAMAS_OWN.match(first.title) is not None
     return is_qwen and (by_name or header.has_vision_tensors)
 

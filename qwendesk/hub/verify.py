@@ -8,12 +8,12 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 
+from qwendesk.core.architectures import architecture_named
 from qwendesk.core.file_names import Shard, draft_mark, is_draft_name, is_first_shard
 from qwendesk.core.model_facts import ModelFacts, is_trained_to_chat
 from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.companion_pairing import draft_head_mismatch, mmproj_mismatch, pair_mmproj
 from qwendesk.hub.evidence import (
-    QWEN_ARCHITECTURES,
     UNSLOTH,
     Evidence,
     FileEvidence,
@@ -156,7 +156,7 @@ def _set_fault(evidence: Evidence) -> Detail | None:
         return detail("repeated-tensors", count=len(facts.tensors) - len(names))
     layers = {int(match[1]) for name in names if (match := _LAYER_NUMBER.match(name))}
     stated = facts.block_count - facts.nextn_layers
-    is_model = facts.kind == "model" and facts.architecture in QWEN_ARCHITECTURES
+    is_model = facts.kind == "model" and architecture_named(facts.architecture).is_of_qwen35
     if is_model and layers and len(layers) < stated:
         return detail("layer-count", count=len(layers), stated=stated)
     return None
@@ -315,7 +315,7 @@ def _unsupported_architecture(evidence: Evidence) -> Iterator[Finding]:
 
 def _ollama_blob(evidence: Evidence) -> Iterator[Finding]:
     facts, origin = evidence.first_facts, evidence.origin
-    if facts is None or facts.architecture not in QWEN_ARCHITECTURES or not origin.is_ollama_blob:
+    if facts is None or not architecture_named(facts.architecture).is_of_qwen35 or not origin.is_ollama_blob:
         return
     vision_tensor = next((tensor.name for tensor in facts.tensors if tensor.name.startswith("v.")), "")
     if origin.ollama_model.startswith(_OLLAMA_LIBRARY):
@@ -367,7 +367,7 @@ def _unfitting_mmproj(evidence: Evidence) -> Iterator[Finding]:
 
 def _missing_mmproj(evidence: Evidence, catalog: Catalog) -> Iterator[Finding]:
     facts, nearby = evidence.facts, evidence.neighbours
-    if facts is None or facts.architecture not in QWEN_ARCHITECTURES or evidence.origin.is_ollama_blob:
+    if facts is None or not architecture_named(facts.architecture).is_of_qwen35 or evidence.origin.is_ollama_blob:
         return
     if pair_mmproj(facts, nearby) is not None:
         return

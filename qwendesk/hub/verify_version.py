@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePath
 
+from qwendesk.core.architectures import architecture_named
 from qwendesk.core.file_names import is_first_shard, quant_in_name, quants_in
 from qwendesk.core.model_facts import EXPERT_TENSORS, ModelFacts
 from qwendesk.hub.catalog import Catalog, CatalogMatch
 from qwendesk.hub.catalog_schema import CutOff, Superseded, WithdrawnFile
 from qwendesk.hub.evidence import (
-    QWEN_ARCHITECTURES,
     UNSLOTH,
     Evidence,
     FileEvidence,
@@ -168,7 +168,7 @@ def _may_be_mtp(facts: ModelFacts, current: CatalogMatch, catalog: Catalog) -> b
 
 def _mxfp4(evidence: Evidence, catalog: Catalog) -> Iterator[Finding]:
     facts, unsloth = evidence.first_facts, unsloth_detail(evidence)
-    if facts is None or unsloth is None or facts.architecture not in QWEN_ARCHITECTURES:
+    if facts is None or unsloth is None or not architecture_named(facts.architecture).is_of_qwen35:
         return
     count = mxfp4_by_mistake(facts, evidence.path)
     if count:
@@ -262,7 +262,7 @@ def _no_imatrix(evidence: Evidence, catalog: Catalog) -> Iterator[Finding]:
     facts, unsloth = evidence.first_facts, unsloth_detail(evidence)
     if facts is None or facts.kind != "model" or facts.imatrix_file or unsloth is None:
         return
-    is_judged = facts.architecture in QWEN_ARCHITECTURES and evidence.files[0].facts is not None
+    is_judged = architecture_named(facts.architecture).is_of_qwen35 and evidence.files[0].facts is not None
     if is_judged and quant_in_name(evidence.name).startswith(("UD-Q", "UD-IQ", "UD-TQ")):
         yield Finding(
             code="no-imatrix",

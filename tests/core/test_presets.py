@@ -1,6 +1,7 @@
 import pytest
 
 from qwendesk.core import presets
+from qwendesk.core.architectures import family_of
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.settings import check_all
 
@@ -32,7 +33,7 @@ from qwendesk.core.settings import check_all
     ],
 )
 def test_family_is_recognised_by_name(architecture, names, family):
-    assert presets.family_of(architecture, *names) == family
+    assert family_of(architecture, *names) == family
 
 
 def test_the_four_presets_of_the_big_models():

@@ -10,10 +10,11 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLay
 from qwendesk.chat.presets import PresetsService
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.view.inspector.preset_menu import PresetMenu
+from qwendesk.core.architectures import OtherSampling
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.generation_options import GenerationOptions
-from qwendesk.core.presets import OtherSampling, PresetSource, Style
+from qwendesk.core.presets import PresetSource, Style
 from qwendesk.core.settings import Entry, table
 from qwendesk.core.translation import tr
 from qwendesk.engine.protocol import LoadReport
