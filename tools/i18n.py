@@ -60,7 +60,11 @@ def _catalog_texts() -> Iterator[str]:
     """Yield the texts of the catalog that are shown, without web addresses."""
     contents = load_catalog().contents
     for text in (
-        *(text for model in contents.models for text in (model.purpose, model.licence.restriction)),
+        *(
+            text
+            for model in contents.models
+            for text in (model.purpose, model.cpu_purpose, model.problem, model.licence.restriction)
+        ),
         *(text for note in contents.notes for text in (note.text, note.source)),
         *(text for quality in contents.quality for text in (quality.series, quality.source)),
         *(replaced.reason for replaced in contents.superseded),

@@ -1,6 +1,6 @@
 """The catalog: facts about the Qwen3.5, 3.6 and 3.8 files on the Hub that are available offline.
 
-They are in resources/catalog.json. docs/catalog.md describes the file; tools/build_catalog.py writes it.
+They are in resources/catalog.json. docs/catalog.md describes the file.
 """
 
 import datetime

@@ -43,13 +43,18 @@ class Licence(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     """Of the source, as precise as it gives it."""
 
 
-class CatalogModel(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class CatalogModel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """One model of the family, from any uploader."""
 
     id: str
     """As in file names, such as "Qwen3.5-35B-A3B"."""
     purpose: str
     """What the model is good for, in a sentence."""
+    cpu_purpose: str = ""
+    """The same on a PC without a GPU; "" if it doesn't differ."""
+    problem: str = ""
+    """What users report that speaks against it, in a sentence; shown if nothing weighs more."""
+    problem_source: str = ""
     released: Day
     architecture: str
     params_b: float
@@ -102,7 +107,9 @@ class Repository(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
     revision: str = ""
     """Its newest commit when the sources were collected."""
     is_mtp: bool = False
-    """Its models have the extra layer for speculative decoding."""
+    """Its models have the extra layer for speculative decoding, and the repository's name says so."""
+    mtp: Literal["inside", "separate", ""] = ""
+    """Where that layer is: inside the model files, or in a file of its own; "" if that isn't known."""
     is_base: bool = False
     """Not trained to chat."""
 

@@ -27,20 +27,6 @@ _SLOW_TOK_S = 20.0
 _NO_RAM_BYTES = 512 * MIB
 _SHORT_CONTEXT, _LONG_CHAT, _ADVISED_CONTEXT = 32_768, 100_000, 131_072
 _COARSE = COARSE | {"UD-Q3_K_XL", "Q3_K_M", "UD-Q3_K_M"}
-_REPORTED_PROBLEMS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        # QwenLM/Qwen3.8#216: 17% of runs with the effort xhigh
-        "Qwen3.8-27B": mark(
-            "Users report that about one answer in six ends while it still thinks with the highest effort. "
-            "Medium effort helps."
-        ),
-        # joryirving#10144
-        "Qwen3.8-Flash-Next": mark(
-            "One user's answers took 45 times as long with the highest effort as with low effort."
-        ),
-    }
-)
-"""By model; shown if nothing weighs more."""
 
 
 def with_texts(ranked: Sequence[Choice]) -> tuple[Choice, ...]:
@@ -162,8 +148,8 @@ def _drawbacks(choice: Choice, ranked: Sequence[Choice]) -> Iterator[str]:
         yield tr("Long prompts take longer to process, because experts are in RAM.")
     if fit.has_vision_on_cpu:
         yield tr("Pictures are processed on the CPU, which takes seconds for each.")
-    if choice.offer.id in _REPORTED_PROBLEMS:
-        yield tr(_REPORTED_PROBLEMS[choice.offer.id])
+    if choice.offer.model.problem:
+        yield tr(choice.offer.model.problem)
     if not quant.quality:
         yield tr("No quality measurements for this quant yet.")
     yield tr("A download of {0}.", show_bytes(choice.offer.total_bytes(quant)))

@@ -12,9 +12,6 @@ from qwendesk.hub.catalog_schema import CatalogModel, Repository
 UPLOADERS = ("unsloth", "bartowski", "lmstudio-community", "ggml-org")
 """Uploaders whose files are offered, by preference: the first one has most quants and measurements of their quality."""
 _NAMES = {"unsloth": "Unsloth"}
-_MTP_INSIDE = frozenset({("unsloth", "Qwen3.8-27B"), ("bartowski", "Qwen3.8-27B")})
-_MTP_SEPARATE = frozenset({("ggml-org", "Qwen3.8-27B")})
-"""Uploader and model: where the layer for speculative decoding (MTP) is inside the files, or in a file of its own."""
 _COMPARED = ("Q4_K_M", "Q8_0", "Q6_K", "Q5_K_M")
 """Quants whose sizes are compared between uploaders; the first one that both have."""
 _LEAST_DIFFERENCE = 0.25 * GIB
@@ -46,7 +43,7 @@ def other_uploaders(catalog: Catalog, model: CatalogModel) -> tuple[OtherUploade
         OtherUploader(
             repo=each.repo,
             n_files=sum(file.kind == "model" for file in each.files),
-            sentences=_sentences(catalog, model, repositories[0], each),
+            sentences=_sentences(catalog, repositories[0], each),
         )
         for each in repositories[1:]
     )
@@ -70,11 +67,11 @@ def _repositories(catalog: Catalog, model: CatalogModel) -> Sequence[Repository]
     return [found[uploader] for uploader in UPLOADERS if uploader in found]
 
 
-def _sentences(catalog: Catalog, model: CatalogModel, ours: Repository, theirs: Repository) -> tuple[str, ...]:
+def _sentences(catalog: Catalog, ours: Repository, theirs: Repository) -> tuple[str, ...]:
     lines = [_who(theirs.uploader)]
     if catalog.cut_off(ours.repo) is not None and catalog.cut_off(theirs.repo) is None:
         lines.append(tr("Never had the fault of {0}'s early uploads.", uploader_name(ours.uploader)))
-    lines += [_mtp(model, theirs.uploader), _size(ours, theirs)]
+    lines += [_mtp(theirs), _size(ours, theirs)]
     return tuple(line for line in lines if line)
 
 
@@ -86,11 +83,11 @@ def _who(uploader: str) -> str:
     }.get(uploader, tr("Another uploader of the same model."))
 
 
-def _mtp(model: CatalogModel, uploader: str) -> str:
+def _mtp(repository: Repository) -> str:
     """Return where the layer for speculative decoding is; "" if unknown, or if the model's files have none."""
-    if (uploader, model.id) in _MTP_INSIDE:
+    if repository.mtp == "inside":
         return tr("MTP inside: a layer for speculative decoding.")
-    return tr("MTP not inside, but in a file of its own.") if (uploader, model.id) in _MTP_SEPARATE else ""
+    return tr("MTP not inside, but in a file of its own.") if repository.mtp == "separate" else ""
 
 
 def _size(ours: Repository, theirs: Repository) -> str:

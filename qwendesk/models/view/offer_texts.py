@@ -1,13 +1,11 @@
 """Texts about offers and downloads for the Models page and the first start. No widgets here."""
 
 import math
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 
 from qwendesk.core.devices import short_card_name
 from qwendesk.core.number_format import show_count, show_decimal
-from qwendesk.core.translation import mark, tr, tr_n
+from qwendesk.core.translation import tr, tr_n
 from qwendesk.core.units import GIB, show_bytes, show_duration, show_tokens
 from qwendesk.hub.catalog_schema import CatalogModel, Licence, Quality
 from qwendesk.hub.download_queue import DownloadItem
@@ -17,19 +15,6 @@ from qwendesk.models.purposes import Choice
 from qwendesk.models.ranking import Offer, QuantOffer
 from qwendesk.models.view.speed_texts import expected_text, measured_text
 
-_CPU_PURPOSES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "Qwen3.5-35B-A3B": mark("The best answers at a usable speed: only 3B of 35B work on each token."),
-        "Qwen3.5-27B": mark("Deepest reasoning, but very slow without a GPU."),
-        "Qwen3.6-27B": mark("Deepest reasoning, but very slow without a GPU."),
-        "Qwen3.8-27B": mark("Deepest reasoning, but very slow without a GPU."),
-        "Qwen3.5-122B-A10B": mark("For a lot of RAM and patience."),
-        "Qwen3.8-Flash-Next": mark("For a lot of RAM, an SSD and patience: the best published results."),
-        "Qwen3.5-9B": mark("Better answers than 4B at half the speed."),
-        "Qwen3.5-4B": mark("Good answers at a moderate speed."),
-    }
-)
-"""What models are for on a PC without a GPU, by id."""
 _MOST_OF_IT: Final = 0.9
 """A GPU that may use this share of the memory may use practically all of it."""
 NO_DETAIL = "–"
@@ -128,7 +113,7 @@ def about_text(offer: Offer, offers: Offers, measured_tok_s: float | None) -> st
     The speed is the one that was measured on this PC, or else the expected one.
     """
     model = offer.model
-    purpose = model.purpose if offers.pc.gpus else _CPU_PURPOSES.get(model.id, model.purpose)
+    purpose = model.purpose if offers.pc.gpus else model.cpu_purpose or model.purpose
     speed = measured_text(measured_tok_s) if measured_tok_s is not None else expected_text(offer)
     lines = tr(purpose), table_text(offer.recommended.fit) if offer.recommended is not None else "", speed
     return " ".join(line for line in lines if line)
