@@ -50,6 +50,10 @@ class Setting(msgspec.Struct, frozen=True):
     """The page of the window that shows the option; "" for the settings page."""
     basic: bool = False
     """Shown without opening Advanced."""
+    openai: str = ""
+    """The field of requests in OpenAI's API; "" if there is none. The server's other APIs take it too."""
+    llama_server: str = ""
+    """The field of requests to llama-server, for an option that isn't in OpenAI's API; "" if there is none."""
     ollama: str = ""
     """The equivalent PARAMETER of an Ollama Modelfile; "" if there is none."""
     vllm: str = ""

@@ -11,27 +11,18 @@ from typing import Final, Literal
 
 import msgspec
 
+from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.core.settings import table
+
 ServerKind = Literal["llama-server", "lmstudio", "ollama", "vllm", "sglang", "qwendesk", "other"]
 
+_SETTINGS: Final = {key: entry.setting for key, entry in table(GenerationOptions).items()}
 _LLAMA_SAMPLING: Final = MappingProxyType(
-    {
-        "top_k": "top_k",
-        "min_p": "min_p",
-        "typical_p": "typical_p",
-        "repeat_penalty": "repeat_penalty",
-        "penalty_last_n": "repeat_last_n",
-        "dry_multiplier": "dry_multiplier",
-        "dry_base": "dry_base",
-        "dry_allowed_length": "dry_allowed_length",
-        "dry_penalty_last_n": "dry_penalty_last_n",
-        "xtc_probability": "xtc_probability",
-        "xtc_threshold": "xtc_threshold",
-        "grammar": "grammar",
-    }
+    {key: each.llama_server for key, each in _SETTINGS.items() if each.llama_server}
 )
 _OF_THE_WORKER: Final = ("break_loops", "logit_bias", "context_overflow", "chat_format")
 """Generation options that only the engine worker has."""
-_VLLM_SAMPLING: Final = MappingProxyType({"top_k": "top_k", "min_p": "min_p", "repeat_penalty": "repetition_penalty"})
+_VLLM_SAMPLING: Final = MappingProxyType({key: _SETTINGS[key].vllm for key in _LLAMA_SAMPLING if _SETTINGS[key].vllm})
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 

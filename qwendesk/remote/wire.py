@@ -6,6 +6,7 @@ from typing import Any
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.messages import DocumentPart, ImagePart, Message, TextPart, ToolCall
+from qwendesk.core.settings import table
 from qwendesk.engine.protocol import Begun, Generate
 from qwendesk.remote.dialects import ServerDialect
 from qwendesk.remote.pictures import EncodePicture
@@ -105,14 +106,10 @@ def _part(part: TextPart | ImagePart, picture: EncodePicture) -> dict[str, Any]:
 
 
 def _sampling(options: GenerationOptions, dialect: ServerDialect) -> dict[str, Any]:
-    body: dict[str, Any] = {
-        "temperature": options.temperature,
-        "top_p": options.top_p,
-        "presence_penalty": options.presence_penalty,
-        "frequency_penalty": options.frequency_penalty,
-    }
-    if options.seed >= 0:
-        body["seed"] = options.seed
+    named = {key: entry.setting.openai for key, entry in table(GenerationOptions).items() if entry.setting.openai}
+    body: dict[str, Any] = {name: getattr(options, key) for key, name in named.items()}
+    if options.seed < 0:
+        del body["seed"]
     if options.stop:
         body["stop"] = [*options.stop]
     if options.max_tokens > 0:

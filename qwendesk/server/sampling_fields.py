@@ -8,27 +8,22 @@ from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.settings import check, table
 from qwendesk.server.fields import Fields, encode_json
 
-_NUMBERS: Mapping[str, str] = {
-    "temperature": "temperature",
-    "top_p": "top_p",
-    "min_p": "min_p",
-    "typical_p": "typical_p",
-    "repeat_penalty": "repeat_penalty",
-    "repetition_penalty": "repeat_penalty",
-    "presence_penalty": "presence_penalty",
-    "frequency_penalty": "frequency_penalty",
-    "dry_multiplier": "dry_multiplier",
-    "dry_base": "dry_base",
-    "xtc_probability": "xtc_probability",
-    "xtc_threshold": "xtc_threshold",
-}
-"""Names in requests, and the options that they set. Those beyond OpenAI's are llama-server's and vLLM's."""
-_WHOLE: Mapping[str, str] = {
-    "top_k": "top_k",
-    "repeat_last_n": "penalty_last_n",
-    "dry_allowed_length": "dry_allowed_length",
-    "dry_penalty_last_n": "dry_penalty_last_n",
-}
+
+def _named(kind: type) -> Mapping[str, str]:
+    """Return the names in requests of numbers of one kind, and the options that they set.
+
+    Those beyond OpenAI's are llama-server's and vLLM's. The seed is read in another way.
+    """
+    return {
+        name: key
+        for key, entry in table(GenerationOptions).items()
+        if entry.type is kind and key != "seed" and (entry.setting.openai or entry.setting.llama_server)
+        for name in (entry.setting.openai, entry.setting.llama_server, entry.setting.vllm)
+        if name
+    }
+
+
+_NUMBERS, _WHOLE = _named(float), _named(int)
 _OFF: Mapping[tuple[str, float], float] = {("repeat_penalty", 0): 1.0, ("top_k", -1): 0, ("max_tokens", -2): -1}
 """What clients send to turn an option off, where the engine has another number for it."""
 _SEEDS = 2**32 - 1
