@@ -99,13 +99,13 @@ def add_ask_options(parser: argparse.ArgumentParser) -> None:
         "--tools",
         metavar="LIST",
         default="",
-        help="what the model may call, separated by commas: calculator, clock, files:FOLDER (reads there), web_search, "
-        "read_page, mcp:NAME (an MCP server of the settings)",
+        help="what the model may call, separated by commas, such as clock,files:FOLDER (reads there),mcp:NAME (an MCP "
+        "server of the settings); an unknown name lists all",
     )
     add(
         "--yes",
         action="store_true",
-        help="run what --tools names without asking, apart from web_search, read_page and servers",
+        help="run what --tools names without asking, apart from what sends something out",
     )
     add("--json", action="store_true", help="print one JSON object instead of streaming")
 

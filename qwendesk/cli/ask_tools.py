@@ -18,17 +18,12 @@ from qwendesk.mcp.server_config import server_list_file
 from qwendesk.mcp.service import McpService
 from qwendesk.mcp_tools import join_servers, server_switch
 from qwendesk.settings.service import SettingsService
-from qwendesk.toolbox.builtin import FILES, builtin_tools
+from qwendesk.toolbox.builtin import builtin_tools
 from qwendesk.toolbox.knowledge.folder_indexes import FolderIndexes, SearchedFolder, States
 from qwendesk.toolbox.service import ToolService
 from qwendesk.toolbox.shown_text import with_codes
 from qwendesk.toolbox.tool import Tool
 
-_BY_OPTION = {
-    "clock": ("current_time",), "calculator": ("calculate",), "files": FILES, "web_search": ("web_search",),
-    "read_page": ("read_page",),
-}  # fmt: skip
-"""The tools by what `--tools` calls them."""
 _NOT_ALLOWED = "This call needs the user's consent, which was not given."
 _NOTE_EVERY_S = 3.0
 
@@ -47,6 +42,10 @@ class AskTools(msgspec.Struct, frozen=True):
 
 def read_tools(text: str, *, yes: bool) -> AskTools:
     """Read the value of `--tools`, such as "files:FOLDER,calculator,clock". Raise BadOption."""
+    by_name: dict[str, list[str]] = {}
+    for tool in builtin_tools():
+        if tool.command_name:
+            by_name.setdefault(tool.command_name, []).append(tool.name)
     names: list[str] = []
     folders: list[str] = []
     for item in filter(None, (part.strip() for part in text.split(","))):
@@ -54,15 +53,16 @@ def read_tools(text: str, *, yes: bool) -> AskTools:
         if kind == "mcp":
             names.append(_switch_of(folder))
             continue
-        if kind not in _BY_OPTION:
-            known = ", ".join(("files:FOLDER", *(each for each in _BY_OPTION if each != "files"), "mcp:NAME"))
+        if kind not in by_name:
+            shown = ("files:FOLDER" if each == "files" else each for each in by_name)
+            known = ", ".join((*shown, "mcp:NAME"))
             raise BadOption(tr("Unknown tool"), tr('There is no tool "{0}". Known tools: {1}.', kind, known))
         if kind == "files":
             check_text(folder, tr("A folder's path"))
             if not folder or not Path(folder).is_dir():
                 raise BadOption(tr("Folder not found"), tr('"{0}" is not a folder. Write files:FOLDER.', folder))
             folders.append(str(Path(folder).absolute()))
-        names += [name for name in _BY_OPTION[kind] if name not in names]
+        names += [name for name in by_name[kind] if name not in names]
     return AskTools(tuple(names), tuple(folders), yes)
 
 

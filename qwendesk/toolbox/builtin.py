@@ -13,9 +13,6 @@ from qwendesk.toolbox.run_python import run_python
 from qwendesk.toolbox.tool import Tool
 from qwendesk.toolbox.web_tools import web_tools
 
-FILES = ("list_files", "search_files", "read_file")
-"""The tools that read in the folders of the user, which are on or off together."""
-
 
 def builtin_tools(
     indexes: FolderIndexes | None = None,

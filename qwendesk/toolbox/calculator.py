@@ -58,6 +58,7 @@ CALCULATOR = Tool(
     },
     effect="nothing",
     icon="calculator",
+    command_name="calculator",
     run=_run,
     is_trusted=True,
 )

@@ -26,6 +26,7 @@ def clock(now: Callable[[], datetime.datetime] = _now) -> Tool:
         parameters={"type": "object", "properties": {}},
         effect="nothing",
         icon="clock",
+        command_name="clock",
         run=run,
         is_trusted=True,
     )

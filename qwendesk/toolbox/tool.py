@@ -48,6 +48,8 @@ class Tool(msgspec.Struct, frozen=True):
     preview: Callable[[Arguments, CallContext], Awaitable[str]] | None = None
     """What the user sees before consent in place of the arguments, such as a diff. Raises ToolError."""
     icon: str = "tool"
+    command_name: str = ""
+    """What `qwendesk ask --tools` calls it; tools with the same name are on together. "" for none."""
     shows_code: bool = False
     """Whether its arguments and results are code and what it printed, whose columns matter."""
     changes_files: bool = False

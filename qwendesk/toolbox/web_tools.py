@@ -54,6 +54,7 @@ def web_tools(options: Callable[[], AppOptions], internet: "Internet | None" = N
             run=run_search,
             preview=preview_search,
             icon="search",
+            command_name="web_search",
             asks_each_time=True,
         ),
         Tool(
@@ -75,6 +76,7 @@ def web_tools(options: Callable[[], AppOptions], internet: "Internet | None" = N
             run=run_page,
             preview=preview_page,
             icon="page",
+            command_name="read_page",
             asks_each_time=True,
         ),
     )
