@@ -45,7 +45,7 @@ class AppEngine:
 
     def save(self, chat: str) -> None:
         request = protocol.SaveState(chat=chat, path=str(self._state_file(chat)), most_bytes=_MOST_STATE_BYTES)
-        saved = self._run(self._client.save_state(request))
+        saved = self._run(self._client.ask(request))
         if not isinstance(saved, protocol.StateSaved) or not saved.n_bytes:
             raise SideFailure(f"The state of the chat was not saved: {saved}")
 
@@ -55,7 +55,7 @@ class AppEngine:
 
     def drop(self, picture: Path, chat: str) -> None:
         question = _message(Turn("user", "", picture))
-        self._run(self._client.warm(protocol.Warm(messages=(question,), options=self._options(1), chat=chat)))
+        self._run(self._client.ask(protocol.Warm(messages=(question,), options=self._options(1), chat=chat)))
 
     def close(self) -> None:
         self._run(self._client.close())
@@ -65,7 +65,7 @@ class AppEngine:
     def count(self, text: str) -> int:
         """Return how many tokens a chat with this one question has."""
         request = protocol.Measure(messages=(_message(Turn("user", text)),), options=self._options(1))
-        measured = self._run(self._client.measure(request))
+        measured = self._run(self._client.ask(request))
         if not isinstance(measured, protocol.Measured):
             raise SideFailure(f"The tokens could not be counted: {measured}")
         return measured.prompt_tokens

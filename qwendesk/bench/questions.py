@@ -58,7 +58,7 @@ async def lines_for(client: EngineClient, n_tokens: int) -> int:
     """Return how many lines of a numbered text have about `n_tokens` tokens; 0 if the engine can't count."""
     n_counted = 64
     sample = text_message("user", numbered_text(1, n_counted))
-    counted = await client.measure(Measure(messages=(sample,), options=_greedy()))
+    counted = await client.ask(Measure(messages=(sample,), options=_greedy()))
     if isinstance(counted, RequestFailed | EngineExit) or not counted.prompt_tokens:
         return 0
     return max(1, n_tokens * n_counted // counted.prompt_tokens)

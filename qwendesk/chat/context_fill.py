@@ -124,7 +124,7 @@ class ContextGauge:
         counts = []
         request = Measure(messages=(*messages, _PROBE), options=self._chat.options(), tools_json=definitions)
         for each in (request, msgspec.structs.replace(request, tools_json=())):
-            measured = await self._client.measure(each)
+            measured = await self._client.ask(each)
             if not isinstance(measured, Measured):
                 return measured
             counts.append(measured.prompt_tokens)
@@ -133,7 +133,7 @@ class ContextGauge:
     async def count_picture(self, image: ImagePart) -> PictureCost | CountFailure:
         """Count an image in the size chosen for it. Raises BadRequest if its file can't be read."""
         part = await asyncio.to_thread(scaled, image, self._chat.active_incognito_images)
-        measured = await self._client.measure(Measure(pictures=(part,), options=self._chat.options()))
+        measured = await self._client.ask(Measure(pictures=(part,), options=self._chat.options()))
         return measured.pictures[0] if isinstance(measured, Measured) else measured
 
     async def count_document(self, document: DocumentPart) -> TokenCount | CountFailure:
@@ -142,7 +142,7 @@ class ContextGauge:
         if too_large is not None:
             return too_large
         asked = Message("user", (TextPart(document.quoted()), TextPart("?")))
-        measured = await self._client.measure(Measure(messages=(asked,), options=self._chat.options()))
+        measured = await self._client.ask(Measure(messages=(asked,), options=self._chat.options()))
         return TokenCount(measured.messages[0].parts[0], measured.n_ctx) if isinstance(measured, Measured) else measured
 
     async def count_request(
@@ -202,7 +202,7 @@ class ContextGauge:
     async def _measure(self, messages: Sequence[Message]) -> Measured | CountFailure:
         sent = await messages_to_send(messages, self._chat.active_incognito_images)
         request = Measure(messages=sent, options=self._chat.options(), tools_json=self._definitions())
-        return await self._client.measure(request)
+        return await self._client.ask(request)
 
     def _definitions(self) -> tuple[str, ...]:
         """Return the tools that are sent with the next question."""

@@ -130,7 +130,7 @@ class StateFiles:
         if not n_tokens:
             return
         request = SaveState(chat=chat_id, path=str(file), most_bytes=self._budget_bytes() // 2)
-        result = await self._client.save_state(request)
+        result = await self._client.ask(request)
         self._delete_forgotten()
         if chat_id not in self._unsaved:
             _delete(file)  # the chat was deleted while its state was written

@@ -147,7 +147,7 @@ class Warmer:
         try:
             tools = () if self._tools is None else self._tools.definitions(self._chat.settings)
             options = self._chat.options()
-            await self._client.warm(
+            await self._client.ask(
                 Warm(messages=messages, options=options, tools_json=tools, chat=owner, state_file=file)
             )
         finally:

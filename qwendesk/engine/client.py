@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import cast
 
 import msgspec
 
@@ -32,19 +33,13 @@ from qwendesk.engine.protocol import (
     LoadProgress,
     LoadRefused,
     LoadReport,
-    Measure,
-    Measured,
     ProbeDevices,
+    Query,
     Rendering,
+    ReplyT_co,
     Request,
     RequestFailed,
-    SaveState,
     Shutdown,
-    StateSaved,
-    Tokenize,
-    Tokenized,
-    Warm,
-    Warmed,
     Welcome,
 )
 from qwendesk.engine.protocol_lines import encode_line
@@ -179,16 +174,6 @@ class WorkerClient:
             return result
         return EngineExit(None, tr("The engine couldn't list its devices."), self.engine_lines)
 
-    async def measure(self, request: Measure) -> Measured | RequestFailed | EngineExit:
-        result = await self._ask(request)
-        assert isinstance(result, Measured | RequestFailed | EngineExit), result
-        return result
-
-    async def tokenize(self, request: Tokenize) -> Tokenized | RequestFailed | EngineExit:
-        result = await self._ask(request)
-        assert isinstance(result, Tokenized | RequestFailed | EngineExit), result
-        return result
-
     def generate(self, request: Generate) -> WorkerAnswer:
         if self._worker is None:
             reply = Reply(0, is_public=False)
@@ -197,15 +182,10 @@ class WorkerClient:
             reply = self._send_request(request)
         return WorkerAnswer(reply, self._cancel, self._answer_now)
 
-    async def warm(self, request: Warm) -> Warmed | RequestFailed | EngineExit:
-        result = await self._ask(request)
-        assert isinstance(result, Warmed | RequestFailed | EngineExit), result
-        return result
-
-    async def save_state(self, request: SaveState) -> StateSaved | RequestFailed | EngineExit:
-        result = await self._ask(request)
-        assert isinstance(result, StateSaved | RequestFailed | EngineExit), result
-        return result
+    async def ask(self, request: Query[ReplyT_co]) -> ReplyT_co | RequestFailed | EngineExit:
+        if self._worker is None:
+            return no_model_failure()
+        return cast("ReplyT_co", await self._wait_for_last(self._send_request(request, is_public=False)))
 
     async def bench(
         self, test: BenchTest, show: Callable[[BenchProgress], None] | None = None
@@ -247,12 +227,6 @@ class WorkerClient:
         engine_exit = EngineExit(None, sentence, worker.lines)
         await worker.stop(Shutdown(id=next(self._ids)), timeout_s=self._timeouts.stop_s)
         return engine_exit
-
-    async def _ask(self, request: Request) -> LastEvent | EngineExit:
-        """Send a request that no state of the engine shows, and return its last event."""
-        if self._worker is None:
-            return no_model_failure()
-        return await self._wait_for_last(self._send_request(request, is_public=False))
 
     def _send_request(self, request: Request, *, is_public: bool = True) -> Reply:
         assert self._worker is not None

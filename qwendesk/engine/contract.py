@@ -19,16 +19,10 @@ from qwendesk.engine.protocol import (
     Finished,
     Generate,
     LoadReport,
-    Measure,
-    Measured,
     PromptProgress,
+    Query,
+    ReplyT_co,
     RequestFailed,
-    SaveState,
-    StateSaved,
-    Tokenize,
-    Tokenized,
-    Warm,
-    Warmed,
     Welcome,
 )
 from qwendesk.engine.state import EngineEvent
@@ -79,20 +73,11 @@ class EngineClient(Protocol):
     async def probe(self) -> Devices | EngineExit:
         """Return the compute devices and their current memory. Start a worker if none is running."""
 
-    async def measure(self, request: Measure) -> Measured | RequestFailed | EngineExit:
-        """Count the tokens of a conversation and of other images, without evaluating anything."""
-
-    async def tokenize(self, request: Tokenize) -> Tokenized | RequestFailed | EngineExit:
-        """Return the tokens of a text."""
-
     def generate(self, request: Generate) -> AnswerStream:
         """Generate an answer, or continue the partial answer `begun`. With `chat`, going back to a chat is instant."""
 
-    async def warm(self, request: Warm) -> Warmed | RequestFailed | EngineExit:
-        """Process ahead what the next prompt of a chat begins with. Ends early when anything else is asked."""
-
-    async def save_state(self, request: SaveState) -> StateSaved | RequestFailed | EngineExit:
-        """Write the state of a chat to a file, unless it is too large."""
+    async def ask(self, request: Query[ReplyT_co]) -> ReplyT_co | RequestFailed | EngineExit:
+        """Return the reply to a request such as Measure or Warm."""
 
     async def close(self) -> None:
         """Stop the worker. The client cannot be used afterwards."""

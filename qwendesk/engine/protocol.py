@@ -5,7 +5,7 @@ carries everything it needs; each event has the id of the request it answers. Th
 is the one list of all messages.
 """
 
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 import msgspec
 
@@ -30,6 +30,13 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
     id: int = 0
 
 
+ReplyT_co = TypeVar("ReplyT_co", covariant=True)
+
+
+class Query(Request, Generic[ReplyT_co], frozen=True, kw_only=True):
+    """A request with one reply, which the engine's state doesn't show."""
+
+
 class Hello(Request, frozen=True, kw_only=True, tag="hello"):
     """The first request. Answered by Welcome, or by RequestFailed if the versions differ."""
 
@@ -46,7 +53,7 @@ class Unload(Request, frozen=True, kw_only=True, tag="unload"):
     """Unload the model. Answered by Unloaded."""
 
 
-class Measure(Request, frozen=True, kw_only=True, tag="measure"):
+class Measure(Query["Measured"], frozen=True, kw_only=True, tag="measure"):
     """Count the tokens of a conversation, of its messages' parts and of other images, without evaluating anything.
 
     Answered by Measured or RequestFailed.
@@ -60,7 +67,7 @@ class Measure(Request, frozen=True, kw_only=True, tag="measure"):
     """As in Generate."""
 
 
-class Tokenize(Request, frozen=True, kw_only=True, tag="tokenize"):
+class Tokenize(Query["Tokenized"], frozen=True, kw_only=True, tag="tokenize"):
     """Turn a text into tokens. Answered by Tokenized or RequestFailed."""
 
     text: str
@@ -124,7 +131,7 @@ class Generate(Request, frozen=True, kw_only=True, tag="generate"):
     """How many of the likeliest tokens the log probabilities of each token of the answer name; -1 for none at all."""
 
 
-class Warm(Request, frozen=True, kw_only=True, tag="warm"):
+class Warm(Query["Warmed"], frozen=True, kw_only=True, tag="warm"):
     """Process ahead what the next prompt of a chat begins with. Ends early when another request arrives.
 
     Answered by Rendering, Rendered, then Warmed or RequestFailed.
@@ -139,7 +146,7 @@ class Warm(Request, frozen=True, kw_only=True, tag="warm"):
     """As in Generate."""
 
 
-class SaveState(Request, frozen=True, kw_only=True, tag="save_state"):
+class SaveState(Query["StateSaved"], frozen=True, kw_only=True, tag="save_state"):
     """Write the state of a chat to a file, with which a later engine continues it without processing it again.
 
     The state is copied at once and written on another thread. Answered by StateSaved or RequestFailed.

@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import cast
 
 import msgspec
 
@@ -22,18 +23,17 @@ from qwendesk.engine.protocol import (
     Called,
     Delta,
     Devices,
+    Event,
     Generate,
     Loaded,
     LoadReport,
-    Measure,
-    Measured,
+    Query,
     Rendering,
+    ReplyT_co,
     RequestFailed,
     SaveState,
     ServedBy,
     StateSaved,
-    Tokenize,
-    Tokenized,
     Warm,
     Warmed,
     Welcome,
@@ -125,12 +125,6 @@ class RemoteClient:
     async def probe(self) -> Devices | EngineExit:
         return Devices(id=0, devices=(), cpu_features=())
 
-    async def measure(self, request: Measure) -> Measured | RequestFailed | EngineExit:
-        return _not_counted()
-
-    async def tokenize(self, request: Tokenize) -> Tokenized | RequestFailed | EngineExit:
-        return _not_counted()
-
     def generate(self, request: Generate) -> AnswerStream:
         in_use = self._in_use
         if in_use is None:
@@ -167,12 +161,17 @@ class RemoteClient:
         running.task.add_done_callback(partial(self._on_end, reader))
         return ServerAnswer(running)
 
-    async def warm(self, request: Warm) -> Warmed | RequestFailed | EngineExit:
-        """Do nothing: a server's prompt cache belongs to the server."""
-        return Warmed(id=0, done=0, reread=0)
-
-    async def save_state(self, request: SaveState) -> StateSaved | RequestFailed | EngineExit:
-        return StateSaved(id=0, n_bytes=0)
+    async def ask(self, request: Query[ReplyT_co]) -> ReplyT_co | RequestFailed | EngineExit:
+        """Process nothing ahead and save nothing: a server's prompt cache belongs to the server."""
+        match request:
+            case Warm():
+                reply: Event = Warmed(id=0, done=0, reread=0)
+            case SaveState():
+                reply = StateSaved(id=0, n_bytes=0)
+            case _:
+                sentence = tr("A server counts tokens only with an answer.")
+                return RequestFailed(id=0, title=tr("Not counted"), sentence=sentence)
+        return cast("ReplyT_co", reply)
 
     async def close(self) -> None:
         await self.cancel_load()
@@ -216,11 +215,6 @@ class RemoteClient:
 
 def _failed(title: str, sentence: str) -> FailedAnswer:
     return FailedAnswer(RequestFailed(id=0, title=title, sentence=sentence))
-
-
-def _not_counted() -> RequestFailed:
-    sentence = tr("A server counts tokens only with an answer.")
-    return RequestFailed(id=0, title=tr("Not counted"), sentence=sentence)
 
 
 def _report(options: DecidedOptions, in_use: _InUse, server: RemoteServer, load_s: float) -> LoadReport:

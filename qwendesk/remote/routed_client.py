@@ -11,15 +11,9 @@ from qwendesk.engine.protocol import (
     Devices,
     Generate,
     LoadReport,
-    Measure,
-    Measured,
+    Query,
+    ReplyT_co,
     RequestFailed,
-    SaveState,
-    StateSaved,
-    Tokenize,
-    Tokenized,
-    Warm,
-    Warmed,
     Welcome,
 )
 from qwendesk.engine.state import EngineEvent
@@ -71,20 +65,11 @@ class RoutedClient:
             await self._local.unload()
         return devices
 
-    async def measure(self, request: Measure) -> Measured | RequestFailed | EngineExit:
-        return await self._current.measure(request)
-
-    async def tokenize(self, request: Tokenize) -> Tokenized | RequestFailed | EngineExit:
-        return await self._current.tokenize(request)
-
     def generate(self, request: Generate) -> AnswerStream:
         return self._current.generate(request)
 
-    async def warm(self, request: Warm) -> Warmed | RequestFailed | EngineExit:
-        return await self._current.warm(request)
-
-    async def save_state(self, request: SaveState) -> StateSaved | RequestFailed | EngineExit:
-        return await self._current.save_state(request)
+    async def ask(self, request: Query[ReplyT_co]) -> ReplyT_co | RequestFailed | EngineExit:
+        return await self._current.ask(request)
 
     async def close(self) -> None:
         for unsubscribe in self._unsubscribe:

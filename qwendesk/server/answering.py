@@ -85,7 +85,7 @@ class Answering:
         report = await self._models.ready(question.model)
         options = self._options(question, report)
         messages, _ = self._completed(question, await _hashes(question, client))
-        counted = await self._client.measure(
+        counted = await self._client.ask(
             Measure(messages=messages, options=options, tools_json=question.tools_json, client=engine_client(client))
         )
         if not isinstance(counted, Measured):
@@ -95,7 +95,7 @@ class Answering:
     async def tokenize(self, text: str, *, special: bool) -> tuple[int, ...]:
         """Return the tokens of a text. Raise Refused."""
         await self._models.ready("")
-        result = await self._client.tokenize(Tokenize(text=text, special=special))
+        result = await self._client.ask(Tokenize(text=text, special=special))
         if not isinstance(result, Tokenized):
             raise _refused(result)
         return result.tokens

@@ -29,7 +29,7 @@ class Client:
         self.before_write: Callable[[], None] = lambda: None
         self.stalls = False
 
-    async def save_state(self, request: SaveState) -> StateSaved | RequestFailed | EngineExit:
+    async def ask(self, request: SaveState) -> StateSaved | RequestFailed | EngineExit:
         if self.stalls:
             await asyncio.Event().wait()
         self.before_write()
@@ -179,10 +179,10 @@ def test_a_file_that_could_not_be_written_is_tried_again(tmp_path: Path) -> None
         class FullDrive(Client):
             is_full = True
 
-            async def save_state(self, request: SaveState) -> StateSaved | RequestFailed | EngineExit:
+            async def ask(self, request: SaveState) -> StateSaved | RequestFailed | EngineExit:
                 if self.is_full:
                     return RequestFailed(id=0, title="Engine error", sentence="No space left on device.")
-                return await super().save_state(request)
+                return await super().ask(request)
 
         client = FullDrive()
         files = StateFiles(client, lambda: GB, tmp_path)
@@ -214,7 +214,7 @@ def test_an_engine_that_does_not_answer_holds_up_nothing(tmp_path: Path, monkeyp
 def test_an_engine_that_died_is_no_error(tmp_path: Path) -> None:
     async def test() -> None:
         class Dead(Client):
-            async def save_state(self, request: SaveState) -> EngineExit:
+            async def ask(self, request: SaveState) -> EngineExit:
                 return EngineExit(-9, "The engine stopped.")
 
         files = StateFiles(Dead(), lambda: GB, tmp_path)

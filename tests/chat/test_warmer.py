@@ -167,7 +167,7 @@ async def test_another_chat_ends_what_was_processed_for_the_last_one(tmp_path: P
             finally:
                 cancelled.set()
 
-        here.client.warm = endless  # type: ignore[method-assign, assignment]
+        here.client.ask = endless
         here.chat.set_system_prompt("Be brief.")
         await here.until(lambda: here.warmer.is_preparing.value)
         here.chat.new_chat()

@@ -43,7 +43,7 @@ async def test_load_stream_measure_probe_and_unload(make):
     assert isinstance(items[0], PromptProgress)
     assert answer_text(items) == WORDS
     assert isinstance(items[-1], Finished)
-    measured = await client.measure(Measure(messages=MESSAGES, pictures=(ImagePart("a.png", "00"),), options=OPTIONS))
+    measured = await client.ask(Measure(messages=MESSAGES, pictures=(ImagePart("a.png", "00"),), options=OPTIONS))
     assert isinstance(measured, Measured)
     assert measured.pictures[0].tokens == 64
     assert isinstance(await client.probe(), Devices)
@@ -70,7 +70,7 @@ async def test_stale_gpu_folders_do_not_reach_the_worker(make, monkeypatch):
 async def test_requests_at_the_same_time_get_their_own_answers(make):
     client = await loaded(make())
     results = await asyncio.gather(
-        *(whole(client) for _ in range(5)), client.measure(Measure(messages=MESSAGES, options=OPTIONS))
+        *(whole(client) for _ in range(5)), client.ask(Measure(messages=MESSAGES, options=OPTIONS))
     )
     assert [answer_text(items) for items in results[:5]] == [WORDS] * 5
     assert isinstance(results[5], Measured)
@@ -124,7 +124,7 @@ async def test_last_log_lines_are_kept(make):
 async def test_killed_worker_ends_all_requests(make):
     client = await loaded(make("endless"))
     stream = client.generate(Generate(messages=MESSAGES, options=OPTIONS))
-    measure = asyncio.create_task(client.measure(Measure(messages=MESSAGES, options=OPTIONS)))
+    measure = asyncio.create_task(client.ask(Measure(messages=MESSAGES, options=OPTIONS)))
     async for item in stream:
         if isinstance(item, Delta):
             break
@@ -294,7 +294,7 @@ async def test_new_worker_starts_after_the_old_one_has_exited(make):
 
 async def test_requests_without_a_worker_fail_at_once(make):
     client = make()
-    assert isinstance(await client.measure(Measure(messages=MESSAGES, options=OPTIONS)), RequestFailed)
+    assert isinstance(await client.ask(Measure(messages=MESSAGES, options=OPTIONS)), RequestFailed)
     assert [type(item) for item in await whole(client)] == [RequestFailed]
     await client.unload()
     await client.cancel_load()

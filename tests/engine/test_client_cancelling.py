@@ -40,7 +40,7 @@ async def test_cancelling_a_count_does_not_end_the_answer_in_progress(make):
     client = await loaded(make("reads until another request is cancelled", acknowledge_s=0, cancel_s=0))
     stream = client.generate(Generate(messages=MESSAGES, options=OPTIONS))
     assert isinstance(await anext(aiter(stream)), PromptProgress)
-    count = asyncio.create_task(client.measure(Measure(messages=MESSAGES, options=OPTIONS)))
+    count = asyncio.create_task(client.ask(Measure(messages=MESSAGES, options=OPTIONS)))
     await asyncio.sleep(0)
     count.cancel()
     with pytest.raises(asyncio.CancelledError):

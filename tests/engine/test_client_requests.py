@@ -18,13 +18,13 @@ async def test_a_request_too_large_for_the_protocol_is_refused_with_its_size(mak
     items = [item async for item in client.generate(Generate(messages=MANY_DOCUMENTS, options=OPTIONS))]
     assert [type(item) for item in items] == [RequestFailed]
     assert "70 MB of it text" in items[0].sentence
-    assert isinstance(await client.measure(Measure(messages=MANY_DOCUMENTS, options=OPTIONS)), RequestFailed)
+    assert isinstance(await client.ask(Measure(messages=MANY_DOCUMENTS, options=OPTIONS)), RequestFailed)
     assert answer_text(await whole(client)) == WORDS, "the engine still answers"
 
 
 async def test_pictures_too_large_for_the_protocol_are_named(make):
     client = await loaded(make())
-    failure = await client.measure(Measure(pictures=(ImagePart("a.png", "00", data=bytes(50 * MIB)),), options=OPTIONS))
+    failure = await client.ask(Measure(pictures=(ImagePart("a.png", "00", data=bytes(50 * MIB)),), options=OPTIONS))
     assert isinstance(failure, RequestFailed)
     assert "67 MB of it pictures" in failure.sentence
 

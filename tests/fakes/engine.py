@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -27,6 +27,8 @@ from qwendesk.engine.protocol import (
     MessageTokens,
     PictureCost,
     ProbeDevices,
+    Query,
+    ReplyT_co,
     Request,
     RequestFailed,
     SaveState,
@@ -167,10 +169,7 @@ class FakeEngineClient:
         self.publish(devices)
         return devices
 
-    async def measure(self, request: Measure) -> Measured | RequestFailed | EngineExit:
-        request = self.record(request)
-        if not self._loaded:
-            return RequestFailed(id=request.id, title=tr("No model"), sentence=tr("No model is loaded."))
+    def _measured(self, request: Measure) -> Measured:
         thoughts = request.options.preserve_thinking
         return Measured(
             id=request.id,
@@ -182,12 +181,6 @@ class FakeEngineClient:
             n_ctx=self.report.n_ctx,
         )
 
-    async def tokenize(self, request: Tokenize) -> Tokenized | RequestFailed | EngineExit:
-        request = self.record(request)
-        if not self._loaded:
-            return RequestFailed(id=request.id, title=tr("No model"), sentence=tr("No model is loaded."))
-        return Tokenized(id=request.id, tokens=tuple(map(len, request.text.split())))
-
     def generate(self, request: Generate) -> "FakeAnswerStream":
         request = self.record(request)
         if self.answers:
@@ -197,16 +190,23 @@ class FakeEngineClient:
             script = ScriptedAnswer(reasoning="A short thought.", text=f"You said: {said}")
         return FakeAnswerStream(self, request, script)
 
-    async def warm(self, request: Warm) -> Warmed | RequestFailed | EngineExit:
+    async def ask(self, request: Query[ReplyT_co]) -> ReplyT_co | RequestFailed | EngineExit:
         request = self.record(request)
         if not self._loaded:
             return RequestFailed(id=request.id, title=tr("No model"), sentence=tr("No model is loaded."))
-        return Warmed(id=request.id, done=100, reread=100)
+        reply: Any
+        match request:
+            case Measure():
+                reply = self._measured(request)
+            case Tokenize():
+                reply = Tokenized(id=request.id, tokens=tuple(map(len, request.text.split())))
+            case Warm():
+                reply = Warmed(id=request.id, done=100, reread=100)
+            case SaveState():
+                reply = await self._saved(request)
+        return reply
 
-    async def save_state(self, request: SaveState) -> StateSaved | RequestFailed | EngineExit:
-        request = self.record(request)
-        if not self._loaded:
-            return RequestFailed(id=request.id, title=tr("No model"), sentence=tr("No model is loaded."))
+    async def _saved(self, request: SaveState) -> StateSaved:
         if len(self.state_content) > request.most_bytes:
             return StateSaved(id=request.id, n_bytes=0)
         await asyncio.to_thread(_write, Path(request.path), self.state_content)

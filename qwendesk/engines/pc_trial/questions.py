@@ -80,7 +80,7 @@ async def measure_speed(client: EngineClient, report: LoadReport, depth: int) ->
     ends = tuple(f"{token}=-inf" for token in report.end_tokens)
     options = _greedy(enable_thinking=False, max_tokens=_GENERATED, logit_bias=ends, cache_prompt=False)
     sample = text_message("user", _PARAGRAPH * _CALIBRATION)
-    counted = or_failed(await client.measure(Measure(messages=(sample,), options=options)))
+    counted = or_failed(await client.ask(Measure(messages=(sample,), options=options)))
     n_paragraphs = max(1, depth * _CALIBRATION // max(counted.prompt_tokens, 1))
     _, _, stats = await _ask(client, [text_message("user", _PARAGRAPH * n_paragraphs)], options)
     generated = stats.reasoning_tokens + stats.answer_tokens

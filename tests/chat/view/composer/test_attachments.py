@@ -166,7 +166,7 @@ async def test_picture_refused_by_the_engine_shows_why_before_sending(
     async def refuse(*_: object) -> RequestFailed:
         return RequestFailed(id=1, title="Picture too large", sentence="It has 100,000,000 pixels: make it smaller.")
 
-    monkeypatch.setattr(desk.client, "measure", refuse)
+    monkeypatch.setattr(desk.client, "ask", refuse)
     desk.drop(shape_picture("red", "circle"))
     await desk.until(lambda: desk.has("composer.attachment.1.cost"))
     await desk.until(lambda: desk.text_of("composer.attachment.1.cost") == "Picture too large")
