@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QFrame, QMenu, QStyle, QStyleOption, QWidget
 
 from qwendesk.widgets.compositor import is_composited
 from qwendesk.widgets.icons import pixmap
+from qwendesk.widgets.tab_order import refocus
 from qwendesk.widgets.theme_keeper import current_theme
 
 _ARROW, _EDGE = 14, 8
@@ -53,6 +54,9 @@ class Popover(QFrame):
         super().__init__(parent, Qt.WindowType.Popup)
         self.setProperty("kind", "popover")
         show_only_the_frame(self)
+
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        return refocus(self) or super().focusNextPrevChild(forward)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         """Draw the frame of the stylesheet, which Qt leaves out for a transparent window."""

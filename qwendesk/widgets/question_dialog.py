@@ -1,4 +1,4 @@
-"""A dialog with one question, its consequence, and a button for each answer."""
+"""The base of all dialogs, and a dialog with one question, its consequence, and a button for each answer."""
 
 from collections.abc import Callable, Sequence
 
@@ -7,6 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from qwendesk.widgets.buttons import describe
+from qwendesk.widgets.tab_order import refocus
 
 _WIDTH = 420
 """Width of the dialog in logical pixels, at which its sentences are wrapped. Wide buttons make it wider."""
@@ -24,7 +25,14 @@ class DialogButton(msgspec.Struct, frozen=True):
     run: Callable[[], None] = _do_nothing
 
 
-class QuestionDialog(QDialog):
+class Dialog(QDialog):
+    """A dialog in which the focus of a control that hides goes to the nearest one, as in the window."""
+
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        return refocus(self) or super().focusNextPrevChild(forward)
+
+
+class QuestionDialog(Dialog):
     """Closes with any answer, and deletes itself. Esc gives the last answer, which must be the harmless one."""
 
     def __init__(

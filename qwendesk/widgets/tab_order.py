@@ -45,16 +45,28 @@ def focus_next(root: QWidget, here: QWidget | None, *, forward: bool) -> bool:
     return True
 
 
-def focus_nearby(root: QWidget, hidden: QWidget) -> bool:
-    """Move the focus from a widget that was hidden to the nearest one: in the same row, card or page of `root`.
+def lost_focus(window: QWidget) -> QWidget | None:
+    """Return the focused widget of `window` if it was hidden or disabled: Qt then asks the window for another one."""
+    focus: QWidget | None = window.focusWidget()
+    return focus if focus is not None and not (focus.isVisible() and focus.isEnabled()) else None
+
+
+def refocus(window: QWidget) -> bool:
+    """Move the focus of `window` to the nearest widget if its own was hidden or disabled; return False if it wasn't."""
+    lost = lost_focus(window)
+    return lost is not None and focus_nearby(window, lost)
+
+
+def focus_nearby(root: QWidget, lost: QWidget) -> bool:
+    """Move the focus from a widget that lost it to the nearest one: in the same row, card or page of `root`.
 
     Return False if no widget in `root` takes the focus.
     """
-    around: QWidget | None = hidden.parentWidget()
+    around: QWidget | None = lost.parentWidget()
     while around is not None:
         stops = [stop for stop in tab_stops_in(around) if stop is not around] if around.isVisible() else []
         if stops:
-            place = _middle_of(hidden)
+            place = _middle_of(lost)
             give_focus(min(stops, key=lambda stop: (_middle_of(stop) - place).manhattanLength()), forward=True)
             return True
         around = around.parentWidget() if around is not root else None

@@ -103,7 +103,7 @@ class TextPane(QTextBrowser):
     def focusNextPrevChild(self, forward: bool) -> bool:
         """Move the focus through the links, then to the next widget. The buttons of code cards are skipped."""
         parent = self.parentWidget()
-        if self.hasFocus() or parent is None:
+        if parent is None or (self.hasFocus() and self.isVisible() and self.isEnabled()):
             return super().focusNextPrevChild(forward)
         return parent.focusNextPrevChild(forward)
 

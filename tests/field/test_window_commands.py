@@ -14,7 +14,6 @@ from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
 from qwendesk.chat.reopen_guard import ReopenGuard
 from qwendesk.chat.view.sidebar.chat_list import ChatList
 from qwendesk.engine.state import Phase
-from qwendesk.widgets.tab_order import tab_stops_in
 from tests.chat.view.sidebar.chats_desk import ChatsDesk
 from tests.fakes.engine import ScriptedAnswer
 from tests.field.grid import SERVER, Kind, Way, case
@@ -22,7 +21,6 @@ from tests.window_desk import Desk, files_mime
 
 ELSEWHERE = dict.fromkeys((Way.CLI, *SERVER, Way.MCP, Way.IMPORT), "has no pages and no focus")
 UNSEEN = Kind("A command acts where the user doesn't see it", ELSEWHERE)
-LOST_FOCUS = Kind("The focus leaves for the top of the window, and keys go to another control", ELSEWHERE)
 FIRST_USE = "first use, 28 November"
 UNSEEN_COMMANDS = (
     "new_chat", "regenerate", "continue_answer", "latest", "turn_before", "turn_after", "rename_chat", "copy_answer",
@@ -144,35 +142,6 @@ async def test_a_model_file_is_loaded_at_once_where_none_is_loaded(desk: Desk, p
     await desk.until(lambda: requested.value.requested is not None and requested.value.requested.model == str(model))
     assert desk.window.page == "chat"
     assert not desk.is_shown("drop.target")
-
-
-@pytest.mark.parametrize("page", ["chat", "models", "engine", "bench", "server", "settings"])
-@case(LOST_FOCUS, Way.WINDOW, report=FIRST_USE, before="failed")
-async def test_the_focus_goes_to_a_neighbour_of_a_control_that_hides(desk: Desk, page: str) -> None:
-    desk.window.show_page(page)
-    shown = desk.window._pages.currentWidget()
-    assert shown is not None
-    lost = []
-    for control in [stop for stop in tab_stops_in(shown) if stop is not desk.composer_text]:
-        control.setFocus()
-        control.hide()
-        focus = desk.window.focusWidget()
-        if focus is None or not (focus is desk.composer_text or neighbours(control, shown, focus)):
-            lost.append(f"{control.objectName()} -> {focus.objectName() if focus else None}")
-        control.show()
-
-    assert not lost
-
-
-def neighbours(control: QWidget, page: QWidget, focus: QWidget) -> bool:
-    """Return whether `focus` is in the smallest part of the page that has other controls."""
-    around = control.parentWidget()
-    while around is not None:
-        stops = [stop for stop in tab_stops_in(around) if stop is not around]
-        if stops:
-            return around.isAncestorOf(focus)
-        around = around.parentWidget() if around is not page else None
-    return page.isAncestorOf(focus)
 
 
 @case(UNSEEN, Way.WINDOW, report=FIRST_USE, before="held")

@@ -37,7 +37,7 @@ from qwendesk.widgets.drag_and_drop import DropTarget
 from qwendesk.widgets.file_dialogs import ask_for_file
 from qwendesk.widgets.icons import icon
 from qwendesk.widgets.notice import Notice
-from qwendesk.widgets.tab_order import focus_nearby, focus_next
+from qwendesk.widgets.tab_order import focus_nearby, focus_next, lost_focus
 from qwendesk.widgets.tasks import window_tasks
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
@@ -296,14 +296,14 @@ class MainWindow(QMainWindow):
         ask_for_file(self, "model.file_dialog", title, [tr("GGUF files (*.gguf)"), tr("All files (*)")], chosen)
 
     def focusNextPrevChild(self, forward: bool) -> bool:
-        """Move the focus in reading order. Qt also calls this after it has hidden the focused widget."""
-        focus: QWidget | None = self.focusWidget()
-        if focus is None or focus.isVisible():
-            return focus_next(self, focus, forward=forward)
-        panel = self.chat_area.panel_with(focus)
+        """Move the focus in reading order. Qt also calls this after it has hidden or disabled the focused widget."""
+        lost = lost_focus(self)
+        if lost is None:
+            return focus_next(self, self.focusWidget(), forward=forward)
+        panel = self.chat_area.panel_with(lost)
         if panel is not None:
-            return focus_nearby(panel, focus)
-        return self._composer_focus.take() or focus_nearby(self, focus)
+            return focus_nearby(panel, lost)
+        return self._composer_focus.take() or focus_nearby(self, lost)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Open the context menu of the focused widget on Shift+F10, because not every system does this itself."""

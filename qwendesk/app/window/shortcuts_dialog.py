@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
-    QDialog,
     QFrame,
     QGridLayout,
     QHBoxLayout,
@@ -19,9 +18,10 @@ from PySide6.QtWidgets import (
 from qwendesk.core.translation import tr
 from qwendesk.widgets.actions import COMMANDS, FIXED_KEYS, GROUPS, ActionId, keys_text
 from qwendesk.widgets.buttons import describe
+from qwendesk.widgets.question_dialog import Dialog
 
 
-class ShortcutsDialog(QDialog):
+class ShortcutsDialog(Dialog):
     """Lists the shortcuts of the commands that are installed in the window."""
 
     def __init__(self, actions: Mapping[ActionId, QAction], parent: QWidget) -> None:

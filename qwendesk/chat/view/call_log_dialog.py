@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from qwendesk.chat.call_log import LoggedCall, consent_text, log_text, moment_text, write_log
 from qwendesk.chat.view.thread.call_intents import CallIntents
@@ -14,13 +14,14 @@ from qwendesk.chat.view.thread.call_row import CallRow
 from qwendesk.core.translation import tr, tr_n
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.file_dialogs import ask_where_to_save
+from qwendesk.widgets.question_dialog import Dialog
 from qwendesk.widgets.tasks import window_tasks
 
 _MOST_ROWS = 200
 """Rows that are shown; older calls are in the copy and in the export."""
 
 
-class CallLogDialog(QDialog):
+class CallLogDialog(Dialog):
     """Shows each call as a row that opens, as in the chat, with when it ran and how it was allowed."""
 
     def __init__(self, title: str, calls: Sequence[LoggedCall], intents: CallIntents, parent: QWidget) -> None:

@@ -5,17 +5,18 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
 from qwendesk.chat.folder_texts import state_text
 from qwendesk.core.folder_state import FolderState
 from qwendesk.core.translation import tr, tr_n
 from qwendesk.widgets.buttons import TextButton, describe
+from qwendesk.widgets.question_dialog import Dialog
 
 _WIDTH, _HEIGHT = 560, 420
 
 
-class FolderDialog(QDialog):
+class FolderDialog(Dialog):
     """Closes with Esc, and deletes itself."""
 
     def __init__(

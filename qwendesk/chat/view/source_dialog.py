@@ -5,7 +5,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QVBoxLayout, QWidget
 
 from qwendesk.chat.citation_texts import place_text
 from qwendesk.chat.view.numbered_text import NumberedText
@@ -14,6 +14,7 @@ from qwendesk.core.citations import Source
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import TextButton, describe
+from qwendesk.widgets.question_dialog import Dialog
 from qwendesk.widgets.tasks import window_tasks
 
 _WIDTH, _HEIGHT = 760, 620
@@ -21,7 +22,7 @@ ReadPage = Callable[[Source], Awaitable[bytes]]
 """Returns the page that a citation is on as the content of an image file. Raises QwenDeskError."""
 
 
-class SourceDialog(QDialog):
+class SourceDialog(Dialog):
     """Closes with Esc, and deletes itself."""
 
     def __init__(self, source: Source, read_page: ReadPage | None, parent: QWidget) -> None:

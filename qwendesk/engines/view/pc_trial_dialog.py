@@ -1,15 +1,16 @@
 """The dialog of a trial of this PC: what it does, its progress, and the report before it is saved."""
 
 from PySide6.QtCore import QSize, Signal
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
 from qwendesk.core.translation import tr
 from qwendesk.engines.pc_trial.page import report_page
 from qwendesk.engines.pc_trial.service import PcTrialState
 from qwendesk.widgets.buttons import describe
+from qwendesk.widgets.question_dialog import Dialog
 
 
-class PcTrialDialog(QDialog):
+class PcTrialDialog(Dialog):
     """Shows a trial and emits a signal for each action that the user chooses. Esc stops a running trial first."""
 
     start_asked = Signal()

@@ -3,14 +3,15 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
 from qwendesk.core.translation import tr
 from qwendesk.help.crash_reports import CrashReport
 from qwendesk.widgets.buttons import describe
+from qwendesk.widgets.question_dialog import Dialog
 
 
-class CrashDialog(QDialog):
+class CrashDialog(Dialog):
     """Shows the reports, and emits a signal for each action that the user chooses."""
 
     save_asked = Signal()

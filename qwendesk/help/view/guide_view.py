@@ -38,6 +38,12 @@ class GuideView(QTextBrowser):
         if section:
             self.scrollToAnchor(section)
 
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        """Move the focus through the links, then to the next widget; at once if the page was hidden or disabled."""
+        if self.isVisible() and self.isEnabled():
+            return super().focusNextPrevChild(forward)
+        return self.window().focusNextPrevChild(forward)
+
     def loadResource(self, kind: int, name: QUrl | str) -> Any:
         """Return a picture of the guide, at most WIDEST_PICTURE logical pixels wide; None for any other file."""
         path = PurePosixPath(name.toString() if isinstance(name, QUrl) else name)

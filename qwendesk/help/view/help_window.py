@@ -10,6 +10,7 @@ from qwendesk.help.view.guide_view import GuideView
 from qwendesk.help.view.page_html import contents_style
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.controls import add_clear_button
+from qwendesk.widgets.tab_order import refocus
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
 _PLACE = Qt.ItemDataRole.UserRole
@@ -51,6 +52,9 @@ class HelpWindow(QWidget):
         app_theme().changed.connect(self._on_theme)
         self._on_theme()
         self._fill_contents()
+
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        return refocus(self) or super().focusNextPrevChild(forward)
 
     @property
     def page(self) -> str:

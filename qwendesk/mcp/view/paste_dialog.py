@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
 from qwendesk.core.errors import BadOption
 from qwendesk.core.translation import tr
 from qwendesk.mcp.pasted_servers import read_pasted_servers
 from qwendesk.mcp.server_config import NewServer
 from qwendesk.widgets.buttons import TextButton, describe, restyle
+from qwendesk.widgets.question_dialog import Dialog
 
 _EXAMPLE = """{
   "mcpServers": {
@@ -22,7 +23,7 @@ _EXAMPLE = """{
 _WIDTH, _HEIGHT = 560, 460
 
 
-class PasteDialog(QDialog):
+class PasteDialog(Dialog):
     entered = Signal(object)
     """The servers, as a tuple of NewServer."""
 

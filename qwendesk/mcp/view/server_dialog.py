@@ -6,7 +6,6 @@ import msgspec
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QButtonGroup,
-    QDialog,
     QHBoxLayout,
     QLabel,
     QLineEdit,
@@ -22,11 +21,12 @@ from qwendesk.mcp.server_config import NewServer, ServerConfig, clean_name, new_
 from qwendesk.mcp.view.secret_rows import SecretRows
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.file_dialogs import ask_for_folder
+from qwendesk.widgets.question_dialog import Dialog
 
 _WIDTH, _ARGUMENTS_HEIGHT = 520, 84
 
 
-class ServerDialog(QDialog):
+class ServerDialog(Dialog):
     entered = Signal(object)
     """The NewServer. Of one that is changed, secrets that were not typed are left out."""
 

@@ -2,17 +2,18 @@
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
 from qwendesk.core.translation import tr
 from qwendesk.server.setups.service import Preview
 from qwendesk.server.view.setup_texts import next_step
 from qwendesk.widgets.buttons import TextButton, describe
+from qwendesk.widgets.question_dialog import Dialog
 
 _SIZE = (620, 560)
 
 
-class SetupDialog(QDialog):
+class SetupDialog(Dialog):
     """Deletes itself when it is closed."""
 
     write_asked = Signal()

@@ -6,7 +6,7 @@ from typing import Final
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QDialog, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from qwendesk.core.translation import mark, tr
 from qwendesk.core.units import show_bytes
@@ -16,6 +16,7 @@ from qwendesk.widgets.actions import COMMANDS, keys_text
 from qwendesk.widgets.bind import bind_field
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.controls import CheckBox
+from qwendesk.widgets.question_dialog import Dialog
 from qwendesk.widgets.rows.titled_card import TitledCard
 from qwendesk.widgets.tasks import window_tasks
 
@@ -137,7 +138,7 @@ class PrivacySection(TitledCard):
             self._grid.addWidget(where, 2 * line + 1, 0, 1, 2)
 
 
-class DeleteQuestion(QDialog):
+class DeleteQuestion(Dialog):
     """Asks whether to delete everything. `confirmed` carries a DeletionRequest."""
 
     confirmed = Signal(object)

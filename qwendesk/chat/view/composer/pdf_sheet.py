@@ -11,6 +11,7 @@ from qwendesk.core.errors import BadRequest
 from qwendesk.core.number_format import show_count
 from qwendesk.core.translation import tr, tr_n
 from qwendesk.widgets.buttons import TextButton, describe
+from qwendesk.widgets.question_dialog import Dialog
 
 
 class PdfChoice(msgspec.Struct, frozen=True):
@@ -19,7 +20,7 @@ class PdfChoice(msgspec.Struct, frozen=True):
     as_pictures: bool = False
 
 
-class PdfSheet(QDialog):
+class PdfSheet(Dialog):
     """The dialog. Use an object only once: `answer` opens it and waits."""
 
     def __init__(self, name: str, facts: PdfFacts, parent: QWidget, *, can_see: bool) -> None:

@@ -3,7 +3,6 @@
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QFont, QGuiApplication, QKeySequence, QPainter, QPaintEvent, QPen, QShortcut
 from PySide6.QtWidgets import (
-    QDialog,
     QHBoxLayout,
     QLabel,
     QPlainTextEdit,
@@ -21,6 +20,7 @@ from qwendesk.core.number_format import show_count
 from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import IconButton, TextButton, describe
 from qwendesk.widgets.display_texts import document_text
+from qwendesk.widgets.question_dialog import Dialog
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
 _MAX_SHOWN_CHARACTERS = 2_000_000
@@ -100,7 +100,7 @@ class DocumentChip(TextButton):
         DocumentViewer(self._document, self.window()).open()
 
 
-class DocumentViewer(QDialog):
+class DocumentViewer(Dialog):
     """The text of a document as the model receives it. Esc closes the viewer."""
 
     def __init__(self, document: DocumentPart, parent: QWidget) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication, QImage, QKeyEvent, QKeySequence, QShortcut
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from qwendesk.chat.incognito_images import IncognitoImages
 from qwendesk.chat.view.thread.picture_canvas import PictureCanvas
@@ -17,13 +17,14 @@ from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import IconButton, TextButton, describe
 from qwendesk.widgets.drag_and_drop import picture_mime
 from qwendesk.widgets.file_dialogs import ask_where_to_save
+from qwendesk.widgets.question_dialog import Dialog
 from qwendesk.widgets.tasks import window_tasks
 
 _LONGEST_SIDE = 4096
 """Larger pictures are shown as a copy with this longer side, because 60 megapixels would take 240 MB."""
 
 
-class PictureViewer(QDialog):
+class PictureViewer(Dialog):
     """A viewer that closes on Esc or a click outside the picture. It doesn't block the window."""
 
     shown = Signal(str)

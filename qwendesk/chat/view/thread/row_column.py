@@ -6,7 +6,7 @@ from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QApplication, QScrollArea, QWidget
 
-from qwendesk.widgets.tab_order import focus_next, give_focus, tab_stops_in
+from qwendesk.widgets.tab_order import focus_next, give_focus, lost_focus, tab_stops_in
 from qwendesk.widgets.theme_keeper import current_theme
 
 
@@ -27,6 +27,8 @@ class RowColumn(QWidget):
             if 0 <= index < len(stops):
                 give_focus(stops[index], forward=forward)
                 return True
+        if lost_focus(self.window()) is not None:
+            return self.window().focusNextPrevChild(forward)
         return focus_next(self.window(), here, forward=forward)
 
     def tab_stops(self) -> list[QWidget]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QDialog, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
 from qwendesk.core.command_reader import ReadCommand, read_command
 from qwendesk.core.errors import BadOption
@@ -14,6 +14,7 @@ from qwendesk.engines.view.load_options import command_text
 from qwendesk.engines.view.load_options.memory_card import MemoryCard
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.layouts import FlowLayout, widget_with
+from qwendesk.widgets.question_dialog import Dialog
 from qwendesk.widgets.scroll_area import steady_scroll_area
 from qwendesk.widgets.tasks import window_tasks
 
@@ -24,7 +25,7 @@ _FIELD_HEIGHT = 92
 """Height of the field in pixels: about four lines."""
 
 
-class CommandDialog(QDialog):
+class CommandDialog(Dialog):
     """One for the window, shown again for each command. Applying changes options and loads nothing."""
 
     applied = Signal(str)
