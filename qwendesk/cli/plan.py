@@ -24,9 +24,9 @@ from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.option_rules import parse_load_options
 from qwendesk.core.options import DecidedOptions, LoadOptions
 from qwendesk.core.outgrown import NextStep, next_step
-from qwendesk.core.plan import DevicePlan, MachineMemory, Plan, cards_of, kv_bytes_of
+from qwendesk.core.plan import DevicePlan, MachineMemory, Plan
 from qwendesk.core.presets import preset_of_file
-from qwendesk.core.serving import Serving
+from qwendesk.core.serving import Serving, cards_of, kv_bytes_of
 from qwendesk.core.translation import tr
 from qwendesk.core.units import show_bytes, show_expected, show_rate, show_tokens
 from qwendesk.engine.protocol import Devices

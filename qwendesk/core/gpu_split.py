@@ -5,10 +5,10 @@ from typing import Literal
 
 import msgspec
 
+from qwendesk.core.plan import FAST_LINK_BYTES_S
+
 CardMaker = Literal["nvidia", "amd", "apple", ""]
 
-FAST_LINK_BYTES_S = 15e9
-"""From here on a PCIe link counts as fast: 3.0 x16 and 4.0 x8 both carry 15.8 GB/s one way (PCI-SIG)."""
 _EQUAL = 0.95
 """Cards count as equal if the smallest has this share of the largest's memory."""
 _TENSOR_SIZES = (2, 4, 8)

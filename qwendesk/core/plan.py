@@ -3,14 +3,16 @@
 hardware/planner.py makes plans from estimates. engines/exact_plan.py replaces the estimates with the engine's figures.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
 
-from qwendesk.core.devices import DeviceInfo, GpuLink, default_gpus
-from qwendesk.core.gpu_split import Card, CardMaker
+from qwendesk.core.devices import DeviceInfo, default_gpus
 from qwendesk.core.options import DecidedOptions, LoadOptions
+
+FAST_LINK_BYTES_S = 15e9
+"""From here on a PCIe link counts as fast: 3.0 x16 and 4.0 x8 both carry 15.8 GB/s one way (PCI-SIG)."""
 
 PlanSource = Literal["estimate", "engine"]
 """Source of the figures: the planner's estimate, or a dry run of the engine, which allocates nothing."""
@@ -197,45 +199,6 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def ram_bytes(self) -> int:
         return self.memory.ram.total_bytes
-
-
-def cards_of(devices: Sequence[DeviceInfo], plan: Plan | None, links: Sequence[GpuLink] = ()) -> tuple[Card, ...]:
-    """Return the GPUs for a command of another program, with what the plan may use of each and how they are linked."""
-    budgets = {gpu.name: gpu.budget_bytes for gpu in plan.memory.gpus} if plan is not None else {}
-    by_name = {link.device: link for link in links}
-    gpus = [device for device in devices if device.kind == "gpu" and device.total_bytes]
-    positions = {device.name: position for position, device in enumerate(gpus)}
-    cards = []
-    for device in gpus:
-        link = by_name.get(device.name, GpuLink(device.name))
-        joined = tuple(sorted(positions[name] for name in link.nvlinks if name in positions))
-        total, budget = device.total_bytes or 0, budgets.get(device.name)
-        cards.append(Card(total, budget, _maker(device), link.pcie_bytes_s, joined))
-    return tuple(cards)
-
-
-def _maker(device: DeviceInfo) -> CardMaker:
-    if device.shares_ram:
-        return "apple"
-    if device.backend.upper() == "CUDA":
-        return "nvidia"
-    name = device.description.lower()
-    return next((maker for maker, words in _MAKERS if any(word in name for word in words)), "")
-
-
-_MAKERS: tuple[tuple[CardMaker, tuple[str, ...]], ...] = (("nvidia", ("nvidia", "rtx")), ("amd", ("amd", "radeon")))
-
-
-def kv_bytes_of(plan: Plan | None) -> int:
-    """Return the size of the plan's KV cache in 16 bit, which other programs use; 0 without a plan."""
-    if plan is None:
-        return 0
-    n_bytes = sum(device.kv_bytes for device in (*plan.memory.gpus, plan.memory.ram))
-    return round(n_bytes * _BYTES_IN_16_BIT.get(plan.options.type_k, 1.0))
-
-
-_BYTES_IN_16_BIT: Mapping[str, float] = {"f32": 0.5, "q8_0": 64 / 34, "q4_0": 64 / 18, "iq4_nl": 64 / 18}
-"""How much larger a cache of a type is in 16 bit."""
 
 
 class Comparison(msgspec.Struct, frozen=True):

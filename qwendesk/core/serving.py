@@ -10,8 +10,10 @@ from types import MappingProxyType
 
 import msgspec
 
-from qwendesk.core.gpu_split import Card
+from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.gpu_split import Card, CardMaker
 from qwendesk.core.options import LoadOptions
+from qwendesk.core.plan import GpuLink, Plan
 from qwendesk.core.units import GIB
 
 _FORMATS: tuple[tuple[str, float], ...] = (("", 2.0), ("-FP8", 1.05), ("-GPTQ-Int4", 0.75))
@@ -61,6 +63,45 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_mac(self) -> bool:
         return any(card.maker == "apple" for card in self.cards)
+
+
+def cards_of(devices: Sequence[DeviceInfo], plan: Plan | None, links: Sequence[GpuLink] = ()) -> tuple[Card, ...]:
+    """Return the GPUs for a command of another program, with what the plan may use of each and how they are linked."""
+    budgets = {gpu.name: gpu.budget_bytes for gpu in plan.memory.gpus} if plan is not None else {}
+    by_name = {link.device: link for link in links}
+    gpus = [device for device in devices if device.kind == "gpu" and device.total_bytes]
+    positions = {device.name: position for position, device in enumerate(gpus)}
+    cards = []
+    for device in gpus:
+        link = by_name.get(device.name, GpuLink(device.name))
+        joined = tuple(sorted(positions[name] for name in link.nvlinks if name in positions))
+        total, budget = device.total_bytes or 0, budgets.get(device.name)
+        cards.append(Card(total, budget, _maker(device), link.pcie_bytes_s, joined))
+    return tuple(cards)
+
+
+def _maker(device: DeviceInfo) -> CardMaker:
+    if device.shares_ram:
+        return "apple"
+    if device.backend.upper() == "CUDA":
+        return "nvidia"
+    name = device.description.lower()
+    return next((maker for maker, words in _MAKERS if any(word in name for word in words)), "")
+
+
+_MAKERS: tuple[tuple[CardMaker, tuple[str, ...]], ...] = (("nvidia", ("nvidia", "rtx")), ("amd", ("amd", "radeon")))
+
+
+def kv_bytes_of(plan: Plan | None) -> int:
+    """Return the size of the plan's KV cache in 16 bit, which other programs use; 0 without a plan."""
+    if plan is None:
+        return 0
+    n_bytes = sum(device.kv_bytes for device in (*plan.memory.gpus, plan.memory.ram))
+    return round(n_bytes * _BYTES_IN_16_BIT.get(plan.options.type_k, 1.0))
+
+
+_BYTES_IN_16_BIT: Mapping[str, float] = {"f32": 0.5, "q8_0": 64 / 34, "q4_0": 64 / 18, "iq4_nl": 64 / 18}
+"""How much larger a cache of a type is in 16 bit."""
 
 
 def fitting_repository(load: LoadOptions, serving: Serving, program: str) -> tuple[str, list[str]]:

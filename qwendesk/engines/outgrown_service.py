@@ -7,8 +7,7 @@ from qwendesk.core.commands import for_commands
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.observed import Observed
 from qwendesk.core.outgrown import NextStep, next_step
-from qwendesk.core.plan import cards_of, kv_bytes_of
-from qwendesk.core.serving import Serving
+from qwendesk.core.serving import Serving, cards_of, kv_bytes_of
 from qwendesk.engines.pending_state import PendingLoad
 
 

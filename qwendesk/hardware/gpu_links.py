@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 
 from qwendesk.core.devices import DeviceInfo, GpuLink, number_equal_names
-from qwendesk.core.gpu_split import FAST_LINK_BYTES_S
+from qwendesk.core.plan import FAST_LINK_BYTES_S
 from qwendesk.core.units import GIB
 from qwendesk.hardware.engine_gpus import match_gpus
 from qwendesk.hardware.gpu_cards import pcie_bandwidth, pcie_rate
