@@ -27,6 +27,7 @@ class Rule:
 FEATURES = (
     "settings",
     "remote",
+    "commands",
     "engines",
     "models",
     "meters",

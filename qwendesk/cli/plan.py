@@ -16,17 +16,17 @@ import msgspec
 from qwendesk.cli.made_up_pc import add_made_up_pc_options, is_made_up, made_up_machine, size_of, with_ram
 from qwendesk.cli.models_hub import connected_hub, split_name
 from qwendesk.cli.terminal import Interrupts, Terminal
-from qwendesk.core.commands import COMMAND_KINDS, command
+from qwendesk.commands.command_writer import COMMAND_KINDS, command
+from qwendesk.commands.outgrown import NextStep, next_step
+from qwendesk.commands.serving import Serving, cards_of, kv_bytes_of
 from qwendesk.core.errors import BadOption, QwenDeskError
 from qwendesk.core.failures import EngineExit, LoadFailure
 from qwendesk.core.file_names import is_mmproj_name
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.option_rules import parse_load_options
 from qwendesk.core.options import DecidedOptions, LoadOptions
-from qwendesk.core.outgrown import NextStep, next_step
 from qwendesk.core.plan import DevicePlan, MachineMemory, Plan
 from qwendesk.core.presets import preset_of_file
-from qwendesk.core.serving import Serving, cards_of, kv_bytes_of
 from qwendesk.core.translation import tr
 from qwendesk.core.units import show_bytes, show_expected, show_rate, show_tokens
 from qwendesk.engine.protocol import Devices

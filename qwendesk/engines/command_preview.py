@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from qwendesk.core.command_reader import ReadCommand
+from qwendesk.commands.command_reader import ReadCommand
 from qwendesk.core.errors import BadOption
 from qwendesk.core.model_name import ModelName
 from qwendesk.core.option_rules import with_changes

@@ -3,11 +3,11 @@
 import sys
 from collections.abc import Callable
 
-from qwendesk.core.commands import for_commands
+from qwendesk.commands.command_writer import for_commands
+from qwendesk.commands.outgrown import NextStep, next_step
+from qwendesk.commands.serving import Serving, cards_of, kv_bytes_of
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.observed import Observed
-from qwendesk.core.outgrown import NextStep, next_step
-from qwendesk.core.serving import Serving, cards_of, kv_bytes_of
 from qwendesk.engines.pending_state import PendingLoad
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from qwendesk.cli.main import make_parser
-from qwendesk.core.command_reader import read_command
+from qwendesk.commands.command_reader import read_command
 from qwendesk.core.engine_manifest import MANIFEST_NAME
 from qwendesk.core.flags import search_flag
 from qwendesk.core.model_name import read_model_name

@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QComboBox, QLineEdit, QPlainTextEdit
 
 from qwendesk.chat.chat_settings import inherited_settings
 from qwendesk.chat.view.inspector.pasted_options import set_options
+from qwendesk.commands.command_reader import read_command
 from qwendesk.core.chats import ChatSettings
-from qwendesk.core.command_reader import read_command
 from tests.chat.view.inspector.test_system_prompt_tab import open_prompt
 from tests.field.grid import SERVER, Kind, Way, case
 from tests.window_desk import Desk

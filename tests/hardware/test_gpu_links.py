@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
+from qwendesk.commands.gpu_split import best_split
+from qwendesk.commands.serving import cards_of
 from qwendesk.core.devices import DeviceInfo, GpuLink
-from qwendesk.core.gpu_split import best_split
-from qwendesk.core.serving import cards_of
 from qwendesk.core.units import GIB
 from qwendesk.engines.link_text import link_sentences, link_text
 from qwendesk.hardware.gpu_links import LinkSpeed, gpu_links, link_reports

@@ -3,7 +3,7 @@
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout
 
-from qwendesk.core.outgrown import NextStep
+from qwendesk.commands.outgrown import NextStep
 from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import TextButton, describe
 

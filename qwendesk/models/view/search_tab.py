@@ -6,8 +6,8 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
+from qwendesk.commands.pasted_text import named_model
 from qwendesk.core.number_format import show_date
-from qwendesk.core.pasted_text import named_model
 from qwendesk.core.translation import mark, tr, tr_n
 from qwendesk.hub.remote import Sort
 from qwendesk.models.downloads import DownloadsService

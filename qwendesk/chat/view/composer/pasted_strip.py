@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from qwendesk.chat.view.composer.composer_text import ComposerText
 from qwendesk.chat.view.composer.pasted_content import PastedContent
-from qwendesk.core.pasted_text import PastedKind, command_name, pasted_kind
+from qwendesk.commands.pasted_text import PastedKind, command_name, pasted_kind
 from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.layouts import FlowLayout

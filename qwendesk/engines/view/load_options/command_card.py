@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QTextOption
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
-from qwendesk.core.commands import COMMAND_KINDS, CommandKind, command, for_commands
+from qwendesk.commands.command_writer import COMMAND_KINDS, CommandKind, command, for_commands
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.translation import tr
 from qwendesk.engines.outgrown_service import serving_of

@@ -5,7 +5,7 @@ from typing import Any
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
-from qwendesk.core.command_reader import ReadCommand, read_command
+from qwendesk.commands.command_reader import ReadCommand, read_command
 from qwendesk.core.errors import BadOption
 from qwendesk.core.model_name import read_model_name
 from qwendesk.core.translation import tr

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from qwendesk.core.command_reader import ReadCommand
+from qwendesk.commands.command_reader import ReadCommand
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.model_titles import model_title
 from qwendesk.core.options import LoadOptions

@@ -2,7 +2,7 @@
 
 import pytest
 
-from qwendesk.core.pasted_text import named_model, pasted_kind
+from qwendesk.commands.pasted_text import named_model, pasted_kind
 
 COMMANDS = (
     "llama-server -hf unsloth/Qwen3.5-35B-A3B-GGUF:UD-Q4_K_XL -c 65536 --n-cpu-moe 20",

@@ -10,10 +10,10 @@ from types import MappingProxyType
 
 import msgspec
 
-from qwendesk.core.devices import DeviceInfo
-from qwendesk.core.gpu_split import Card, CardMaker
+from qwendesk.commands.gpu_split import Card, CardMaker
+from qwendesk.core.devices import DeviceInfo, GpuLink
 from qwendesk.core.options import LoadOptions
-from qwendesk.core.plan import GpuLink, Plan
+from qwendesk.core.plan import Plan
 from qwendesk.core.units import GIB
 
 _FORMATS: tuple[tuple[str, float], ...] = (("", 2.0), ("-FP8", 1.05), ("-GPTQ-Int4", 0.75))

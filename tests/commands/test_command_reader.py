@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qwendesk.core.command_reader import ReadCommand, read_command
-from qwendesk.core.commands import command
+from qwendesk.commands.command_reader import ReadCommand, read_command
+from qwendesk.commands.command_writer import command
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.model_name import ModelName
 from qwendesk.core.options import LoadOptions
-from tests.core.test_commands import ANSWER, EVERY_ANSWER, EVERYTHING, LOAD
+from tests.commands.test_command_writer import ANSWER, EVERY_ANSWER, EVERYTHING, LOAD
 
 
 def read(text: str) -> ReadCommand:

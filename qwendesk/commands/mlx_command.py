@@ -9,9 +9,9 @@ import json
 import shlex
 from typing import Any
 
+from qwendesk.commands.serving import Serving, gb, parameters_of
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.options import LoadOptions
-from qwendesk.core.serving import Serving, gb, parameters_of
 
 _WIDTHS: tuple[tuple[str, float], ...] = (("-8bit", 1.08), ("-4bit", 0.58))
 _SEEN = frozenset(

@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
+from qwendesk.commands.flag_values import flag_value
 from qwendesk.core.errors import BadOption
 from qwendesk.core.flag_table import Flag, Program
-from qwendesk.core.flag_values import flag_value
 from qwendesk.core.flags import find_flag
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.json_decoding import decode_json

@@ -13,13 +13,13 @@ from typing import Any, Literal
 
 import msgspec
 
+from qwendesk.commands.mlx_command import mlx_command
+from qwendesk.commands.serving import Serving
+from qwendesk.commands.vllm_command import sglang_command, vllm_arguments
 from qwendesk.core.generation_options import GenerationOptions
-from qwendesk.core.mlx_command import mlx_command
 from qwendesk.core.option_rules import lora_adapter
 from qwendesk.core.options import LoadOptions
-from qwendesk.core.serving import Serving
 from qwendesk.core.settings import Entry, table
-from qwendesk.core.vllm_command import sglang_command, vllm_arguments
 
 CommandKind = Literal["llama-server", "ollama", "vllm", "sglang", "mlx"]
 COMMAND_KINDS: tuple[CommandKind, ...] = ("llama-server", "ollama", "vllm", "sglang", "mlx")

@@ -8,11 +8,11 @@ from typing import Literal
 
 import msgspec
 
-from qwendesk.core.commands import command
+from qwendesk.commands.command_writer import command
+from qwendesk.commands.gpu_split import Split, best_split
+from qwendesk.commands.serving import WORK_BYTES, Serving, fitting_format, needed_bytes, smallest_format
 from qwendesk.core.generation_options import GenerationOptions
-from qwendesk.core.gpu_split import Split, best_split
 from qwendesk.core.options import LoadOptions
-from qwendesk.core.serving import WORK_BYTES, Serving, fitting_format, needed_bytes, smallest_format
 from qwendesk.core.translation import tr, tr_n
 from qwendesk.core.units import show_bytes
 

@@ -2,11 +2,11 @@
 
 import pytest
 
+from qwendesk.commands.gpu_split import Card
+from qwendesk.commands.outgrown import next_step
+from qwendesk.commands.serving import Serving
 from qwendesk.core.generation_options import GenerationOptions
-from qwendesk.core.gpu_split import Card
 from qwendesk.core.options import LoadOptions
-from qwendesk.core.outgrown import next_step
-from qwendesk.core.serving import Serving
 from qwendesk.core.units import GIB
 
 LOAD, ANSWER = LoadOptions(model="/models/Qwen3.5-35B-A3B-Q4_K_M.gguf", n_ctx=32_768), GenerationOptions()

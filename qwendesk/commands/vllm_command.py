@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from qwendesk.commands.gpu_split import Split, best_split
+from qwendesk.commands.serving import WORK_BYTES, Serving, fitting_repository, memory_share
 from qwendesk.core.generation_options import GenerationOptions
-from qwendesk.core.gpu_split import Split, best_split
 from qwendesk.core.options import LoadOptions
-from qwendesk.core.serving import WORK_BYTES, Serving, fitting_repository, memory_share
 
 _WITH_TEXT_CONFIG = re.compile(r"Qwen3\.[5-9]")
 _YARN: Mapping[str, Any] = MappingProxyType(

@@ -8,12 +8,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from qwendesk.core.commands import COMMAND_KINDS, CommandKind, command, for_commands
+from qwendesk.commands.command_writer import COMMAND_KINDS, CommandKind, command, for_commands
+from qwendesk.commands.serving import Serving
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.presets import preset_of_file
-from qwendesk.core.serving import Serving
 from qwendesk.core.settings import table
 
 _DATA = Path(__file__).parent.parent / "data" / "llama_server_flags.txt"

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from qwendesk.core.commands import CommandKind, command
+from qwendesk.commands.command_writer import CommandKind, command
+from qwendesk.commands.gpu_split import Card, CardMaker, best_split
+from qwendesk.commands.serving import Serving
 from qwendesk.core.generation_options import GenerationOptions
-from qwendesk.core.gpu_split import Card, CardMaker, best_split
 from qwendesk.core.options import LoadOptions
-from qwendesk.core.serving import Serving
 from qwendesk.core.units import GIB
 from qwendesk.hub.catalog import load_catalog
 

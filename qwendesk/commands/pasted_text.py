@@ -3,7 +3,7 @@
 import re
 from typing import Literal
 
-from qwendesk.core.command_reader import ReadCommand, read_command
+from qwendesk.commands.command_reader import ReadCommand, read_command
 from qwendesk.core.file_names import model_name, quant_in_name
 from qwendesk.core.model_name import ModelName, read_model_name
 

@@ -1,0 +1,1 @@
+"""Command lines of other programs: read, written for a model, and recognized in pasted text."""
