@@ -1,9 +1,12 @@
 """Decodes one picture with Pillow. Runs in the decoding process only."""
 
+import os
+import struct
 import warnings
 from typing import BinaryIO
 
 from PIL import Image, ImageFile, UnidentifiedImageError
+from PIL.PngImagePlugin import PngImageFile
 
 from qwendesk.decoding.protocol import (
     MAX_DECODED_BYTES,
@@ -17,6 +20,8 @@ from qwendesk.decoding.protocol import (
 
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
 _ORIENTATION = 0x0112
+_PNG_BEGIN = 8
+"""Bytes before the first chunk of a PNG file."""
 _UPRIGHT = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -47,7 +52,8 @@ def decode_image(file: BinaryIO, request: InspectImage | DecodeImage) -> tuple[I
         refusal = DecodeRefusal(reason="too_many_pixels", width=width, height=height, decoded_bytes=decoded_bytes)
         return refusal, b""
     kind = str(opened.format)
-    orientation = image.getexif().get(_ORIENTATION, 1)
+    exif = _exif_without_pixels(opened, file) if isinstance(request, InspectImage) else image.getexif()
+    orientation = exif.get(_ORIENTATION, 1)
     upright = (height, width) if orientation in _SIDES_SWAPPED else (width, height)
     if isinstance(request, InspectImage):
         return ImageFacts(kind, *upright), b""
@@ -55,6 +61,21 @@ def decode_image(file: BinaryIO, request: InspectImage | DecodeImage) -> tuple[I
     if orientation in _UPRIGHT:
         image = image.transpose(_UPRIGHT[orientation])
     return ImageFacts(kind, *upright, image.mode, *image.size), image.tobytes()
+
+
+def _exif_without_pixels(image: ImageFile.ImageFile, file: BinaryIO) -> Image.Exif:
+    """Return the EXIF data. Where that of a PNG file may follow the pixels, Pillow would decode them all first."""
+    if not isinstance(image, PngImageFile):
+        return image.getexif()
+    if "exif" not in image.info:
+        file.seek(_PNG_BEGIN)
+        while len(head := file.read(8)) == 8:
+            length, kind = struct.unpack(">I4s", head)
+            if kind == b"eXIf":
+                image.info["exif"] = file.read(length)
+                break
+            file.seek(length + 4, os.SEEK_CUR)
+    return Image.Image.getexif(image)
 
 
 def _bytes_per_pixel(image: ImageFile.ImageFile) -> int:
@@ -69,14 +90,16 @@ def _bytes_per_pixel(image: ImageFile.ImageFile) -> int:
 def _reduce(image: Image.Image, request: DecodeImage) -> Image.Image:
     """Return the picture as RGB, or RGBA if it may be transparent, within the limits of `request`.
 
-    Most pictures are reduced before they are converted, to avoid a second picture of the full size.
+    Most pictures are reduced before they are converted, to avoid a second picture of the full size. One that only has
+    to keep `max_pixels` is reduced quickly: the engine reduces it to a quarter of that, or less.
     """
     wanted = image.size
     if request.longest_side:
         wanted = fit_longest_side(*wanted, request.longest_side)
     if request.max_pixels:
         wanted = fit_pixels(*wanted, request.max_pixels)
-    image.draft("RGB", (2 * wanted[0], 2 * wanted[1]))
+    gap = 2 if request.longest_side else 1
+    image.draft("RGB", (gap * wanted[0], gap * wanted[1]))
     image.load()
     mode = "RGBA" if image.has_transparency_data else "RGB"
     if image.mode == "1":
@@ -84,7 +107,7 @@ def _reduce(image: Image.Image, request: DecodeImage) -> Image.Image:
     elif image.mode in ("P", "PA") or (mode == "RGBA" and image.mode not in ("RGBA", "LA")):
         image = image.convert(mode)
     if image.size != wanted:
-        reducing_gap = None if image.mode.startswith("I;16") else 2.0  # which Pillow cannot reduce in two steps
+        reducing_gap = None if image.mode.startswith("I;16") else float(gap)  # which Pillow cannot reduce in two steps
         image = image.resize(wanted, Image.Resampling.LANCZOS, reducing_gap=reducing_gap)
     if image.mode.startswith("I;16"):
         # Pillow's own conversion cuts values off at 255 instead of scaling the 16 bits.

@@ -2,8 +2,10 @@
 
 import json
 import os
+import struct
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -137,6 +139,39 @@ def test_every_orientation_is_made_upright(tmp_path: Path, orientation: int) -> 
         expected = ImageOps.exif_transpose(image)
     assert (decoded.facts.width, decoded.facts.height) == expected.size
     assert decoded.pixels == expected.convert("RGB").tobytes()
+
+
+@pytest.mark.parametrize("orientation", [1, 6])
+def test_the_size_of_a_png_file_is_told_without_its_pixels(tmp_path: Path, orientation: int) -> None:
+    """A picture of 100 megapixels took seconds to count, since EXIF data may follow the pixels."""
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    chunk = b"eXIf" + exif.tobytes().removeprefix(b"Exif\0\0")
+    whole = flat_png(tmp_path / "flat.png", 40, 30).read_bytes()
+    pixels, end = whole.index(b"IDAT") + 4, whole.index(b"IEND") - 4
+    late = struct.pack(">I", len(chunk) - 4) + chunk + struct.pack(">I", zlib.crc32(chunk)) + whole[end:]
+    (tmp_path / "late.png").write_bytes(whole[:end] + late)
+    (tmp_path / "broken.png").write_bytes(whole[:pixels] + bytes(end - pixels) + late)
+
+    found = inspect_image(tmp_path / "broken.png")
+    decoded = decode_image(tmp_path / "late.png").facts
+
+    assert (found.width, found.height) == ((30, 40) if orientation == 6 else (40, 30))
+    assert (decoded.width, decoded.height) == (found.width, found.height)
+
+
+def test_a_large_photo_reaches_the_engine_as_it_would_without_the_shortcut(tmp_path: Path) -> None:
+    """JPEG files of more than twice the limit are decoded at half their size."""
+    noise = np.random.default_rng(1).integers(0, 255, (30, 40, 3), dtype=np.uint8)
+    whole = Image.fromarray(noise).resize((2_000, 1_500), Image.Resampling.BICUBIC)
+    whole.save(tmp_path / "photo.jpg", quality=90)
+
+    decoded = decode_image(tmp_path / "photo.jpg", max_pixels=400_000)
+
+    facts = decoded.facts
+    kept = Image.frombytes(facts.mode, (facts.pixel_width, facts.pixel_height), decoded.pixels)
+    seen, expected = (np.asarray(image.resize((365, 274)), dtype=int) for image in (kept, whole))
+    assert np.abs(seen - expected).max() <= 4
 
 
 @pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA", "I;16"])
