@@ -78,7 +78,8 @@ def _fill(folder: Path, messages: int, chats: int) -> None:
             )
             parent = nodes[-1].id if nodes else ""
             nodes.append(ChatNode(id=new_id(), parent_id=parent, message=message, created_s=at))
-        store.chats.save_nodes(chat_id, nodes).result()
+        for node in nodes:
+            store.chats.save_node(chat_id, node)
     store.close()
 
 

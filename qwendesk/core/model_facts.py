@@ -77,7 +77,6 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     architecture: str
     name: str = ""
     basename: str = ""
-    size_label: str = ""
     file_type: int = -1
     """general.file_type: llama.cpp's number for the file's main quantisation."""
     quant: str = ""

@@ -149,7 +149,6 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
     """Weights that always stay in RAM, with `lazy_table`."""
     lazy_table: int = 0
     """The table that llama.cpp can read row by row from the file (hardware/memory_estimate.py)."""
-    largest_expert_tensor: int
     pinned: tuple[tuple[str, int], ...] = ()
     """Device name and bytes that a placement pattern puts there, independent of the layers."""
     draft: int = 0
@@ -203,7 +202,6 @@ def split_weights(facts: ModelFacts, override_tensor: tuple[str, ...] = ()) -> W
         tied=tied,
         always_in_ram=always_in_ram,
         lazy_table=lazy_table_bytes(facts),
-        largest_expert_tensor=max((max(each.expert_tensors, default=0) for each in sums), default=0),
         pinned=tuple(pinned.items()),
         draft=draft,
     )

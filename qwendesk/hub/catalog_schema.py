@@ -200,8 +200,6 @@ class SpeedReport(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknow
     """Where the weights were, as in `FitLabel.kind`; "" if unknown."""
     on_cpu: int | None = None
     """Expert layers, or else layers, in RAM; None if unknown."""
-    mtp_tok_s: float = 0.0
-    """The speed with multi-token prediction; 0 if it wasn't measured."""
     has_old_engine: bool = False
     """Measured before the engine computed the recurrent layers on this kind of GPU. Not valid any more."""
     date: str = ""

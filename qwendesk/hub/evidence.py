@@ -2,7 +2,7 @@
 
 import errno
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -122,22 +122,6 @@ def gather(path: Path, headers: HeaderCache) -> Evidence:
     described in the result.
     """
     return _EvidenceReader(headers).evidence(path)
-
-
-def gather_all(paths: Iterable[Path], headers: HeaderCache) -> list[Evidence]:
-    """Return the evidence on each of `paths`, as `gather` does; only once for shards of the same set."""
-    reader = _EvidenceReader(headers)
-    found: dict[str, Evidence] = {}
-    for path in paths:
-        evidence = reader.evidence(path)
-        found.setdefault(evidence.path, evidence)
-    return list(found.values())
-
-
-def with_hashes(evidence: Evidence, hash_of: Callable[[Path], str]) -> Evidence:
-    """Return the evidence with the SHA-256 of every file. `hash_of` may raise OSError or HashCancelled."""
-    files = tuple(msgspec.structs.replace(file, sha256=hash_of(Path(file.path))) for file in evidence.files)
-    return msgspec.structs.replace(evidence, files=files)
 
 
 def with_duplicates(everything: Sequence[Evidence]) -> list[Evidence]:

@@ -116,7 +116,6 @@ def facts_of(source: ByteSource, path: str) -> ModelFacts:
         architecture=architecture,
         name=header.text("general.name"),
         basename=header.text("general.basename"),
-        size_label=header.text("general.size_label"),
         file_type=file_type,
         quant=quant_name(file_type, source.name),
         block_count=block_count,

@@ -49,7 +49,6 @@ _KEPT_TEXTS = frozenset(
         "general.type",
         "general.name",
         "general.basename",
-        "general.size_label",
         "general.alignment",  # kept even if it is a text, which is then refused
         "tokenizer.ggml.model",
         "tokenizer.ggml.pre",

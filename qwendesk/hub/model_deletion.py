@@ -38,8 +38,6 @@ class DeletionFailure(msgspec.Struct, frozen=True):
     sentence: str
     trash_failed: bool = False
     """Moving to the trash failed. Permanent deletion may still be offered."""
-    n_bytes_gone: int = 0
-    """Size of the files that were deleted before the failure."""
 
 
 def _companions(model: LibraryModel) -> set[str]:
@@ -78,7 +76,7 @@ def delete(deletion: ModelDeletion, *, permanently: bool) -> DeletedFiles | Dele
                 _to_trash(path)
         except OSError as error:
             _logger.info("%s could not be deleted: %s", path, error)
-            return DeletionFailure(_failure_sentence(path, error, permanently), not permanently, gone)
+            return DeletionFailure(_failure_sentence(path, error, permanently), not permanently)
         gone += file.n_bytes
     _remove_empty_folders(deletion)
     return DeletedFiles(gone, in_trash=not permanently)

@@ -81,10 +81,6 @@ class ChatStore:
         """
         return self._database.write(lambda connection: _save_nodes(connection, chat_id, (node,), growing=growing))
 
-    def save_nodes(self, chat_id: str, nodes: Sequence[ChatNode]) -> Future[None]:
-        """Save several messages at once, parents before their children."""
-        return self._database.write(lambda connection: _save_nodes(connection, chat_id, nodes, growing=False))
-
     def save_tree(self, summary: ChatSummary, tree: ChatTree) -> Future[None]:
         """Save a complete chat at once, for a branch, an import or an undo."""
 

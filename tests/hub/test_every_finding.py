@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from qwendesk.hub.catalog_schema import QuantNote, Superseded, WithdrawnFile
-from qwendesk.hub.evidence import Upstream, model_files, with_duplicates, with_hashes
+from qwendesk.hub.evidence import Upstream, model_files, with_duplicates
 from qwendesk.hub.file_hashes import hash_file
 from qwendesk.hub.finding_texts import FindingCode
 from tests.gguf_files import tensor
@@ -32,6 +32,7 @@ from tests.hub.verified import (
     qwen,
     split,
     unsloth,
+    with_hashes,
 )
 
 Q4, XL = "Qwen3.5-35B-A3B-Q4_K_M.gguf", "Qwen3.5-35B-A3B-UD-Q4_K_XL.gguf"
@@ -166,7 +167,7 @@ def _withdrawn(folder: Path, is_miss: bool) -> set[str]:
 def _twice(folder: Path, is_miss: bool) -> set[str]:
     qwen(folder / "a.gguf")
     qwen(folder / "b.gguf", general__name="Another" if is_miss else "Qwen3.5-35B-A3B")
-    everything = with_duplicates([with_hashes(each, hash_file) for each in gather_all(model_files(folder))])
+    everything = with_duplicates([with_hashes(each) for each in gather_all(model_files(folder))])
     return set(findings(msgspec.structs.replace(everything[0])))
 
 

@@ -7,7 +7,7 @@ import gguf
 import pytest
 
 from qwendesk.hub.catalog_schema import QuantNote
-from qwendesk.hub.evidence import model_files, with_duplicates, with_hashes
+from qwendesk.hub.evidence import model_files, with_duplicates
 from qwendesk.hub.file_hashes import hash_file
 from qwendesk.hub.gguf_types import SUPPORTED_ARCHITECTURES
 from qwendesk.hub.verify import is_broken_template
@@ -24,6 +24,7 @@ from tests.hub.verified import (
     qwen,
     split,
     unsloth,
+    with_hashes,
 )  # fmt: skip
 from tests.links import skip_without_links
 
@@ -199,7 +200,7 @@ def test_duplicate_is_reported_but_not_a_link(tmp_path: Path) -> None:
     shutil.copyfile(one, tmp_path / "copy.gguf")
     (tmp_path / "link.gguf").symlink_to(one)
 
-    everything = with_duplicates([with_hashes(each, hash_file) for each in gather_all(model_files(tmp_path))])
+    everything = with_duplicates([with_hashes(each) for each in gather_all(model_files(tmp_path))])
     same = {Path(each.path).name: {Path(other).name for other in each.same_as} for each in everything}
 
     assert same == {Q4: {"copy.gguf"}, "copy.gguf": {Q4, "link.gguf"}, "link.gguf": {"copy.gguf"}}

@@ -21,7 +21,7 @@ from qwendesk.hub.catalog_schema import (
     Superseded,
     WithdrawnFile,
 )
-from qwendesk.hub.evidence import Evidence, Upstream, with_hashes
+from qwendesk.hub.evidence import Evidence, Upstream
 from qwendesk.hub.file_hashes import hash_file
 from qwendesk.hub.findings import Finding
 from qwendesk.hub.header_cache import HeaderCache
@@ -140,11 +140,17 @@ def gather(path: Path) -> Evidence:
 
 
 def gather_all(paths: Iterable[Path]) -> list[Evidence]:
-    return evidence_module.gather_all(paths, HeaderCache())
+    """Evidence on each file; only once for shards of the same set."""
+    return list({found.path: found for found in map(gather, paths)}.values())
+
+
+def with_hashes(evidence: Evidence) -> Evidence:
+    files = tuple(msgspec.structs.replace(file, sha256=hash_file(Path(file.path))) for file in evidence.files)
+    return msgspec.structs.replace(evidence, files=files)
 
 
 def full(path: Path) -> Evidence:
-    return with_hashes(gather(path), hash_file)
+    return with_hashes(gather(path))
 
 
 def asked(evidence: Evidence, upstream: Upstream) -> Evidence:

@@ -22,7 +22,7 @@ from qwendesk.hub.catalog import load_catalog
 from qwendesk.hub.catalog_updates import CatalogStore
 from qwendesk.hub.download import download_file
 from qwendesk.hub.download_control import DownloadControl
-from qwendesk.hub.evidence import FileEvidence, gather_all
+from qwendesk.hub.evidence import FileEvidence, gather
 from qwendesk.hub.header_cache import HeaderCache
 from qwendesk.hub.hub_comparison import compare_with_hub
 from qwendesk.hub.library_places import HostEnvironment
@@ -132,7 +132,7 @@ async def account(desk: Desk) -> None:
 async def verify(desk: Desk) -> None:
     path = paths.config_folder().parent / "ours" / REPO / NAME
     path.parent.mkdir(parents=True, exist_ok=True)
-    evidence = gather_all([write_model(path, model_values())], HeaderCache())
+    evidence = [gather(write_model(path, model_values()), HeaderCache())]
     evidence = [
         msgspec.structs.replace(each, files=tuple(_from_repo(file) for file in each.files)) for each in evidence
     ]

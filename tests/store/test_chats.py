@@ -75,7 +75,8 @@ def test_growing_answer_does_not_change_the_shown_branch(store: ChatStore) -> No
 def test_deleting_a_message_deletes_its_descendants(store: ChatStore) -> None:
     chain = [node("q0")]
     chain += [node(f"q{number}", f"q{number - 1}") for number in range(1, 3000)]
-    store.save_nodes("c", chain).result()
+    tree = ChatTree({each.id: each for each in chain})
+    store.save_tree(ChatSummary(id="c"), tree).result()
 
     store.delete_node("c", "q1").result()
 

@@ -24,12 +24,10 @@ def fill(folder: Path) -> Path:
         settings = ChatSettings(system_prompt="Be brief.")
         store.chats.save_summary(ChatSummary(id=name, title=f"Title {chat}", settings=settings))
         parent = ""
-        nodes = []
         for number in range(MESSAGES):
             made = node(f"{'a' if number % 2 else 'q'}{chat}-{number}", parent, text=f"message {number} " * 40)
-            nodes.append(made)
+            store.chats.save_node(name, made)
             parent = made.id
-        store.chats.save_nodes(name, nodes)
     store.chats.save_draft("c0", SavedDraft("half a question"), 1.0)
     store.close()
     return folder / FILE_NAME

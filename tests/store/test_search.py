@@ -97,7 +97,8 @@ def test_answer_is_found_when_complete_or_cut_off_by_a_crash(search: ChatSearch,
 
 
 def test_newest_hits_come_first_up_to_the_limit(search: ChatSearch, store: ChatStore) -> None:
-    store.save_nodes("many", [node(f"q{number}", text="again", created_s=number) for number in range(10, 20)]).result()
+    for number in range(10, 20):
+        store.save_node("many", node(f"q{number}", text="again", created_s=number)).result()
 
     assert where(search.find("again", most=4)) == ["title of many", "q19", "q18", "q17"]
 

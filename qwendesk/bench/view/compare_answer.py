@@ -29,12 +29,6 @@ class AnswerPane(TextPane):
     def text(self) -> str:
         return self._text
 
-    @property
-    def different_parts(self) -> tuple[str, ...]:
-        """The parts of the text that are highlighted."""
-        runs = self._differences.runs if self._differences is not None else ()
-        return tuple(run.text for run in runs if run.differs)
-
     def show_text(self, text: str, found: Differences | None = None) -> None:
         """Show `text`, or what it has beyond the shown one. `found` are the differences of the whole text."""
         if (text, found) == (self._text, self._differences):

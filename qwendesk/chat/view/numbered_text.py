@@ -31,14 +31,6 @@ class NumberedText(QPlainTextEdit):
         app_theme().follow(self, self._show_theme)
         self._show_theme()
 
-    @property
-    def marked_text(self) -> str:
-        """The text of the marked lines."""
-        if not self._marked:
-            return ""
-        cursor = self._cursor_of_marked()
-        return cursor.selectedText().replace("\u2029", "\n")
-
     def number_width(self) -> int:
         """Return how much room the numbers need, in pixels."""
         last = self._first + self.blockCount() - 1

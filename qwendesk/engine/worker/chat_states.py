@@ -85,11 +85,6 @@ class ChatStates:
         """The chats whose states are in RAM, the least recently used first."""
         return tuple(chat for _, chat in self._kept)
 
-    @property
-    def copied_bytes_s(self) -> float | None:
-        """The speed of copies, a running mean in bytes per second; None before the first."""
-        return self._copied_bytes_s
-
     def switch_to(
         self, chat: str, wanted: Sequence[Item], file: str = "", *, client: str = "", is_idle: bool = False
     ) -> None:

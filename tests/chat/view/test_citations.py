@@ -57,7 +57,9 @@ def click(desk: Desk, turn: int, number: int) -> None:
 
 
 def marked(desk: Desk) -> str:
-    return desk.find("source.text", NumberedText).marked_text
+    """The text of the marked lines."""
+    selections = desk.find("source.text", NumberedText).extraSelections()
+    return "\n".join(each.cursor.block().text() for each in selections)
 
 
 async def test_only_numbers_of_places_are_links(desk: Desk, tmp_path: Path) -> None:

