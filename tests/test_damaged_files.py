@@ -21,6 +21,7 @@ from qwendesk.core.language_file import read_language
 from qwendesk.engine.engine_folders import read_engine
 from qwendesk.engines.crash_counts import CrashCounts
 from qwendesk.engines.load_measurements import MeasuredLoads
+from qwendesk.engines.measured_speeds import MeasuredSpeeds
 from qwendesk.help.crash_reports import CrashReports
 from qwendesk.hub import access_tokens
 from qwendesk.hub.catalog import BadCatalog, decode_catalog
@@ -32,7 +33,6 @@ from qwendesk.hub.header_cache import HeaderCache
 from qwendesk.hub.library import Library, scan
 from qwendesk.hub.library_places import SearchFolder
 from qwendesk.hub.model_folders import default_models_folder, read_folders
-from qwendesk.meters.measured_speeds import MeasuredSpeeds
 from qwendesk.models.last_model import LastModel
 from qwendesk.models.templates import TemplatesService
 from qwendesk.settings.profiles import ProfilesService

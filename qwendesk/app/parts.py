@@ -4,7 +4,6 @@ When a part is built, it registers on an exit stack how it is closed. The parts 
 close even if one raises.
 """
 
-from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -24,31 +23,27 @@ from qwendesk.chat.reopen_guard import MayReopen, always
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.view.inspector.pasted_options import set_options
 from qwendesk.chat.view.wiring import ChatView
-from qwendesk.core.engine_manifest import EnginePack
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.served_model import is_served
 from qwendesk.core.translation import tr
-from qwendesk.engine.contract import BenchClient, EngineClient
+from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.state import EngineState
 from qwendesk.engines.engine_choice import EngineChoiceService
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.load_decision import Decide
-from qwendesk.engines.pc_trial.service import PcTrial
 from qwendesk.engines.view.wiring import EnginesView
-from qwendesk.feature_joins import programs_on_gpus
-from qwendesk.games.service import GameSources
+from qwendesk.games.rules import programs_on_gpus
 from qwendesk.games.view.wiring import GamesView
 from qwendesk.help.view.app_updates import UpdatesSection
 from qwendesk.help.view.wiring import GuideOpener
 from qwendesk.mcp.view.wiring import make_servers_section
 from qwendesk.meters.service import MeterService
-from qwendesk.meters.services import MeterSource
 from qwendesk.meters.view.wiring import MeterViews
 from qwendesk.meters.view.wiring import build_views as build_meter_views
 from qwendesk.models.offers import unused_gpus
 from qwendesk.models.view.wiring import ModelsView, build_models_view
-from qwendesk.services import Services, build_services
+from qwendesk.services import NO_DOUBLES, App, Doubles
 from qwendesk.settings.service import SettingsService
 from qwendesk.settings.view.wiring import SettingsView
 from qwendesk.toolbox.search_key import SearchKeyService
@@ -74,7 +69,7 @@ class Parts(msgspec.Struct):
     bench_view: BenchView
     desktop: DesktopIntegration
     help: GuideOpener
-    services: Services
+    services: App
     closing: AsyncExitStack
 
     def start(self, may_reopen: MayReopen = always) -> None:
@@ -130,31 +125,14 @@ class Parts(msgspec.Struct):
 def build(
     client: EngineClient,
     *,
-    decide: Decide | None = None,
-    meter_source: MeterSource | None = None,
-    game_sources: GameSources | None = None,
-    make_client: Callable[[], EngineClient] | None = None,
-    make_bench_client: Callable[[], BenchClient] | None = None,
     engines: EngineChoiceService | None = None,
     settings: SettingsService | None = None,
-    packs: tuple[EnginePack, ...] | None = None,
-    pc_trial: PcTrial | None = None,
+    decide: Decide | None = None,
+    doubles: Doubles = NO_DOUBLES,
 ) -> Parts:
     """Build the services and the window; nothing is loaded or shown yet. Needs a running event loop."""
-    services_closing, closing = AsyncExitStack(), AsyncExitStack()
-    services = build_services(
-        client,
-        services_closing,
-        settings=settings,
-        engines=engines,
-        packs=packs,
-        decide=decide,
-        make_client=make_client,
-        make_bench_client=make_bench_client,
-        meter_source=meter_source,
-        game_sources=game_sources,
-        pc_trial=pc_trial,
-    )
+    closing = AsyncExitStack()
+    services = App(client, settings=settings, engines=engines, decide=decide, doubles=doubles)
     tasks = Tasks()
     engine, chat, meters = services.engine, services.chat.chat, services.meters
     chats = ChatView(services.chat)
@@ -163,7 +141,7 @@ def build(
     # The window closes among the last, because widgets still show changes while the services close.
     closing.callback(window.deleteLater)
     closing.callback(window.chat_page.thread_view.highlighter.close)
-    closing.push_async_callback(services_closing.aclose)
+    closing.push_async_callback(services.close)
     models = build_models_view(services.models, closing)
     window.seen.connect(models.watch.set_visible)
     closing.callback(chats.switcher.save_position)
@@ -256,7 +234,7 @@ def build(
 
 
 def _add_settings(
-    services: Services, models: ModelsView, games: GamesView, window: MainWindow, closing: AsyncExitStack
+    services: App, models: ModelsView, games: GamesView, window: MainWindow, closing: AsyncExitStack
 ) -> SettingsView:
     """Add the settings page to the bottom of the rail, and connect what leads to it."""
     settings, updates = services.settings, services.app_updates
@@ -294,7 +272,7 @@ def _add_settings(
     return view
 
 
-def _add_bench(services: Services, window: MainWindow) -> BenchView:
+def _add_bench(services: App, window: MainWindow) -> BenchView:
     """Add the Bench page, which is built when it is first shown."""
     view = BenchView(services.bench, services.engine.observed)
     view.setParent(window)
@@ -305,7 +283,7 @@ def _add_bench(services: Services, window: MainWindow) -> BenchView:
 
 
 def _add_inspector(
-    chats: ChatView, engines_view: EnginesView, models: ModelsView, services: Services, window: MainWindow
+    chats: ChatView, engines_view: EnginesView, models: ModelsView, services: App, window: MainWindow
 ) -> None:
     """Add the inspector, closed."""
 

@@ -10,7 +10,7 @@ from qwendesk.core.translation import tr
 from qwendesk.engines.view.next_step_card import NextStepCard
 from qwendesk.remote.view.wiring import RemoteView
 from qwendesk.server.view.wiring import ServeView
-from qwendesk.services import Services
+from qwendesk.services import App
 from qwendesk.widgets.actions import COMMANDS, install
 from qwendesk.widgets.bind import bind, bind_field
 from qwendesk.widgets.layouts import LazyPage
@@ -20,7 +20,7 @@ ORDER: Final = ("serve", "engines")
 """Tabs by key, left to right: This PC serves, Other engines."""
 
 
-def add_server_page(services: Services, window: MainWindow, command_asked: Callable[[], None]) -> Callable[[], None]:
+def add_server_page(services: App, window: MainWindow, command_asked: Callable[[], None]) -> Callable[[], None]:
     """Add the Server page, which is built when it is first shown. Return what shows its tab of other engines.
 
     `command_asked` shows vLLM's command.

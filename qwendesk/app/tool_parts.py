@@ -3,14 +3,14 @@
 from qwendesk.chat.chat_state import ChatState
 from qwendesk.chat.view.wiring import ChatView
 from qwendesk.core.citations import SEARCH
-from qwendesk.services import Services
+from qwendesk.services import App
 from qwendesk.toolbox.knowledge.source_reader import read_page, read_source
 from qwendesk.toolbox.view.consents_section import ConsentsSection
 from qwendesk.widgets.bind import bind, bind_field
 from qwendesk.widgets.tasks import Tasks
 
 
-def join_tools(chats: ChatView, services: Services, tasks: Tasks) -> None:
+def join_tools(chats: ChatView, services: App, tasks: Tasks) -> None:
     """Offer the tools in the chat; those that may be impossible on this PC are tried when that must be known."""
     toolbox, picker, actions = services.toolbox, chats.page.tool_picker, chats.page.call_actions
     picker.obstacles_asked.connect(lambda: tasks.start(toolbox.find_obstacles()))
@@ -28,7 +28,7 @@ def join_tools(chats: ChatView, services: Services, tasks: Tasks) -> None:
     bind(picker, toolbox.added, lambda _tools: show_tools())
 
 
-def _read_folders(chats: ChatView, services: Services) -> None:
+def _read_folders(chats: ChatView, services: App) -> None:
     """Read the folders of the open chat in the background while a tool that searches them is on."""
     chat, indexes = services.chat.chat, services.folder_indexes
 
@@ -48,7 +48,7 @@ def _read_folders(chats: ChatView, services: Services) -> None:
     bind_field(chats.page.folders, chat.state, of_chat, lambda _changed: read())
 
 
-def make_consents_section(services: Services) -> ConsentsSection:
+def make_consents_section(services: App) -> ConsentsSection:
     """Return the card of what tools may do without asking."""
 
     def title_of(chat_id: str) -> str:

@@ -7,7 +7,7 @@ model is loaded again at the end. So two models never share the memory.
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +25,9 @@ from qwendesk.bench.comparison import (
     check_comparison,
 )
 from qwendesk.bench.text_differences import differences
-from qwendesk.core.chats import ChatSettings
+from qwendesk.chat.question_files import answer_options, read_question
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.failures import EngineExit, LoadFailure
-from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import Message
 from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
@@ -38,13 +37,6 @@ from qwendesk.core.translation import tr
 from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.protocol import Delta, Finished, Generate, LoadReport, PromptProgress, RequestFailed
 from qwendesk.engines.engine_service import EngineService
-
-OptionsFor = Callable[[Path], Awaitable[LoadOptions]]
-"""Returns the options with which chats load a model file."""
-ReadQuestion = Callable[[str, Sequence[Path]], Awaitable[Message]]
-"""Returns the message of a prompt and its files. Raises QwenDeskError for a file that can't be sent."""
-MakeOptions = Callable[[ChatSettings, LoadReport], GenerationOptions]
-"""Returns the options of an answer by this model. Raises QwenDeskError for settings that can't be used."""
 
 
 def draw_seed() -> int:
@@ -61,14 +53,10 @@ class CompareService:
         client: EngineClient,
         runs: BenchRuns,
         *,
-        options_for: OptionsFor,
-        read_question: ReadQuestion,
-        make_options: MakeOptions,
         new_seed: Callable[[], int] = draw_seed,
     ) -> None:
         """`client` is that of `engine`, the chat's engine."""
         self._engine, self._client, self._runs = engine, client, runs
-        self._options_for, self._read_question, self._make_options = options_for, read_question, make_options
         self._new_seed = new_seed
         self.state = Observed(ComparisonState())
         self._work: asyncio.Task[None] | None = None
@@ -110,7 +98,7 @@ class CompareService:
     async def _run(self, comparison: PromptComparison) -> None:
         try:
             check_comparison(comparison)
-            question = await self._read_question(comparison.prompt, [Path(file) for file in comparison.files])
+            question = await read_question(comparison.prompt, [Path(file) for file in comparison.files])
             loads = [await self._load_options(column) for column in comparison.columns]
         except QwenDeskError as error:
             self.state.update(failure=error.sentence)
@@ -133,7 +121,7 @@ class CompareService:
         elif is_served(column.model):
             base = LoadOptions(model=column.model)
         else:
-            base = await self._options_for(Path(column.model))
+            base = await self._engine.options_for(Path(column.model))
         return apply_assignments(base, column.load_changes)
 
     async def _answer_with_loaded(self, load: LoadOptions, question: Message) -> None:
@@ -170,7 +158,7 @@ class CompareService:
         overrides = {**column.settings.overrides, "seed": str(column.seed), "cache_prompt": "false"}
         settings = msgspec.structs.replace(column.settings, overrides=overrides)
         try:
-            options = self._make_options(settings, report)
+            options = answer_options(settings, report)
         except QwenDeskError as error:
             self._change(index, phase="failed", failure=error.sentence)
             return True

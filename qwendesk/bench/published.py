@@ -4,13 +4,25 @@ from collections import Counter
 from collections.abc import Sequence
 
 from qwendesk.core.devices import DeviceInfo, default_gpus
+from qwendesk.core.failures import LoadFailure
 from qwendesk.core.model_facts import ModelFacts
+from qwendesk.core.options import LoadOptions
+from qwendesk.engines.engine_service import EngineService
 from qwendesk.hardware.gpu_cards import find_card
 from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.catalog_schema import SpeedReport
+from qwendesk.models.catalog_service import CatalogService
 
 _LIKE_SIZE = 1.15
 """Files whose sizes differ by less than this factor have about the same speed."""
+
+
+def find_published(options: LoadOptions, *, engine: EngineService, catalog: CatalogService) -> Sequence[SpeedReport]:
+    """Return what others reported of this model on cards like those of the engine. Blocks."""
+    files = engine.read_files(options)
+    if isinstance(files, LoadFailure):
+        return ()
+    return published_speeds(catalog.store.catalog, files[0], options.model, engine.state.devices)
 
 
 def published_speeds(

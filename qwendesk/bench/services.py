@@ -1,56 +1,67 @@
-"""Builds the services of the bench feature."""
+"""The services of the bench feature."""
 
 from collections.abc import Callable, Sequence
-
-import msgspec
+from functools import partial
 
 from qwendesk.bench.auto_tune import AutoTune
 from qwendesk.bench.bench_engine import Decide
 from qwendesk.bench.bench_runs import BenchRuns
 from qwendesk.bench.compare import CompareService
 from qwendesk.bench.comparison import ModelChoice, PresetChoice
+from qwendesk.bench.published import find_published
+from qwendesk.bench.quality import SCORING_BYTES
 from qwendesk.bench.quality_service import QualityService, guide_text
 from qwendesk.bench.records import BenchRecords
-from qwendesk.bench.speed_service import FindPublished, SpeedService
-from qwendesk.core.options import LoadOptions
-from qwendesk.engine.contract import BenchClient
+from qwendesk.bench.speed_service import SpeedService
+from qwendesk.chat.presets import PresetsService
+from qwendesk.core.owner import Owner
+from qwendesk.engine.contract import BenchClient, EngineClient
 from qwendesk.engines.engine_service import EngineService
+from qwendesk.engines.engine_watch import EngineWatches
+from qwendesk.engines.load_planner import LoadPlanner
+from qwendesk.models.services import ModelServices
+from qwendesk.settings.profiles import ProfilesService
 
 
-class CompareChoices(msgspec.Struct, frozen=True):
-    """What the columns of a comparison may be chosen from. The functions return what there is now."""
+class BenchServices(Owner):
+    """The services of this feature. `decide` replaces the planner."""
 
-    models: Callable[[], Sequence[ModelChoice]]
-    presets: Callable[[], Sequence[PresetChoice]]
+    def __init__(
+        self,
+        engine: EngineService,
+        client: EngineClient,
+        planner: LoadPlanner,
+        *,
+        make_client: Callable[[], BenchClient],
+        profiles: ProfilesService,
+        models: ModelServices,
+        presets: PresetsService,
+        decide: Decide | None,
+    ) -> None:
+        """`client` is that of `engine`; `make_client` makes those of measurements."""
+        super().__init__()
+        self.engine, self._models, self._presets = engine, models, presets
+        self.decode_tok_s = planner.decode_tok_s
+        self.runs = BenchRuns(engine, make_client, decide or planner.check)
+        published = partial(find_published, engine=engine, catalog=models.catalog)
+        self.speed = SpeedService(self.runs, BenchRecords(), published)
+        scoring = decide or partial(planner.check, leave_bytes=SCORING_BYTES)
+        self.quality = QualityService(self.runs, scoring, guide_text)
+        watches = self.own(EngineWatches(planner.app))
+        self.tune = AutoTune(
+            self.runs,
+            profiles,
+            make_plan=planner.plan,
+            read_facts=planner.facts,
+            make_watch=watches.watch,
+            reload=engine.reload_if_loaded,
+        )
+        self.compare = CompareService(engine, client, self.runs)
 
+    def models(self) -> Sequence[ModelChoice]:
+        """Return the models on this PC that have no known problem."""
+        models = self._models.library.state.value.library.models
+        return tuple(ModelChoice(model.path, model.name) for model in models if not model.problem)
 
-class BenchServices(msgspec.Struct):
-    """The services of the bench feature."""
-
-    engine: EngineService
-    runs: BenchRuns
-    speed: SpeedService
-    quality: QualityService
-    decode_tok_s: Callable[[LoadOptions], float]
-    """The speed of a model's answers in tokens per second, measured or estimated; 0 if unknown."""
-    tune: AutoTune
-    compare: CompareService
-    choices: CompareChoices
-
-
-def build_bench_services(
-    engine: EngineService,
-    make_client: Callable[[], BenchClient],
-    decide: Decide,
-    decide_scoring: Decide,
-    find_published: FindPublished,
-    decode_tok_s: Callable[[LoadOptions], float],
-    make_tune: Callable[[BenchRuns], AutoTune],
-    make_compare: Callable[[BenchRuns], CompareService],
-    choices: CompareChoices,
-) -> BenchServices:
-    """Build the services. `decide_scoring` is the planner for scoring texts, which leaves SCORING_BYTES free."""
-    runs = BenchRuns(engine, make_client, decide)
-    speed = SpeedService(runs, BenchRecords(), find_published)
-    quality = QualityService(runs, decide_scoring, guide_text)
-    return BenchServices(engine, runs, speed, quality, decode_tok_s, make_tune(runs), make_compare(runs), choices)
+    def presets(self) -> Sequence[PresetChoice]:
+        return tuple(PresetChoice(preset.name, preset.values) for preset in self._presets.all)

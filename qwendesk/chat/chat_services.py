@@ -19,8 +19,11 @@ from qwendesk.chat.state_files import StateFiles
 from qwendesk.chat.tool_rounds import ChatTools
 from qwendesk.chat.warmer import Warmer
 from qwendesk.core import paths
+from qwendesk.core.app_options import AppOptions
+from qwendesk.core.observed import Observed
 from qwendesk.engine.contract import EngineClient
 from qwendesk.engines.engine_service import EngineService
+from qwendesk.toolbox.edit_history import EditHistory
 
 
 class ChatServices:
@@ -33,28 +36,24 @@ class ChatServices:
         self,
         client: EngineClient,
         models: EngineService,
+        app: Observed[AppOptions],
         *,
-        prepares_ahead: Callable[[], bool] = lambda: False,
-        state_bytes: Callable[[], int] = lambda: 0,
-        think_in_new_chats: Callable[[], bool] = lambda: True,
+        states: StateFiles | None = None,
         tools: ChatTools | None = None,
+        edits: EditHistory | None = None,
     ) -> None:
-        """`state_bytes` returns how much disk space the engine's states of chats may take.
-
-        `prepares_ahead` returns whether the engine may process ahead what the next question begins with.
-        """
+        """`states` are those that the engine saves before it unloads. `edits` keeps what tools changed in files."""
         saver = StoreChatSaver()
-        self.states = StateFiles(client, state_bytes)
-        self.chat = ChatService(
-            client, models, saver, states=self.states, tools=tools, think_in_new_chats=think_in_new_chats
-        )
+        self.states = states or StateFiles(client, app)
+        self._edits = edits
+        self.chat = ChatService(client, models, saver, states=self.states, tools=tools, app=app)
         self.chat_list = ChatListService(saver, Drafts(), self.chat.chat_id, on_deleted=self.states.forget)
         self.presets = PresetsService(self.chat)
         self.prompts = PromptLibrary()
         self.transfer = ExchangeService(self.chat_list)
         self.pages = BrowserPages()
         self.context = ContextGauge(client, models, self.chat, tools)
-        self.warmer = Warmer(client, models, self.chat, self.states, prepares_ahead, tools=tools)
+        self.warmer = Warmer(client, models, self.chat, self.states, app, tools=tools)
         self.before_switch: Callable[[], None] = lambda: None
         """Called before another chat is shown, while views still show the previous one."""
         self._unsubscribe = (
@@ -79,6 +78,8 @@ class ChatServices:
         await self.presets.close()
         await self.prompts.close()
         await self.chat_list.close()
+        if self._edits is not None and self.chat_list.state.value.is_loaded:
+            await self._edits.keep_only(self.chat_list.state.value.summaries)
 
     def _on_chat(self, event: ChatEvent) -> None:
         if isinstance(event, ConversationReplaced):

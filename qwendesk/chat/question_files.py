@@ -8,10 +8,26 @@ from qwendesk.chat.chat_settings import check_settings
 from qwendesk.chat.documents.document_reader import is_document, read_document
 from qwendesk.chat.image_parts import image_part, messages_to_send
 from qwendesk.chat.request import question_message, request_options
+from qwendesk.chat.service import ChatService
 from qwendesk.core.chats import ChatSettings
+from qwendesk.core.conversation import Answer
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import Message
+from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.protocol import LoadReport
+from qwendesk.engines.engine_service import EngineService
+from qwendesk.engines.self_test import AskQuestion
+
+
+def ask_in_new_chat(client: EngineClient, engine: EngineService) -> AskQuestion:
+    """Return a function that asks each question in a new chat."""
+
+    async def ask(question: str, thinking: bool, pictures: Sequence[Path]) -> Answer:
+        chat = ChatService(client, engine)
+        chat.set_thinking(thinking)
+        return (await chat.send(question, pictures)).answer
+
+    return ask
 
 
 async def read_question(text: str, files: Sequence[Path]) -> Message:

@@ -25,6 +25,7 @@ from qwendesk.chat.open_chat import OpenChat, Part
 from qwendesk.chat.partial_answer import PartialAnswer
 from qwendesk.chat.state_files import StateFiles
 from qwendesk.chat.tool_rounds import ChatTools
+from qwendesk.core.app_options import AppOptions
 from qwendesk.core.architectures import OtherSampling
 from qwendesk.core.chat_tree import ChatNode, ChatTree
 from qwendesk.core.chats import ChatSettings
@@ -58,13 +59,13 @@ class ChatService:
         *,
         states: StateFiles | None = None,
         tools: ChatTools | None = None,
-        think_in_new_chats: Callable[[], bool] = lambda: True,
+        app: Observed[AppOptions] | None = None,
     ) -> None:
         """Without a `saver` nothing is written to disk. Without `states` the engine keeps no state of a chat."""
         self._states, self._tools = states, tools
         self._client = client
         self._models = models
-        self._think_in_new_chats = think_in_new_chats
+        self._app = app or Observed(AppOptions())
         self._saver = saver or NoChatSaver()
         self._subscribers = Subscribers[ChatEvent]()
         self._turn_ids: dict[str, int] = {}
@@ -382,7 +383,9 @@ class ChatService:
         self._subscribers.notify(ConversationReplaced())
 
     def _settings_of_new_chat(self, inherited: ChatSettings | None = None) -> ChatSettings:
-        return chat_settings.settings_of_new_chat(inherited or ChatSettings(), thinks=self._think_in_new_chats())
+        return chat_settings.settings_of_new_chat(
+            inherited or ChatSettings(), thinks=self._app.value.think_in_new_chats
+        )
 
     def _change_settings(self, **changes: Any) -> None:
         self.change_settings(msgspec.structs.replace(self._chat.settings, **changes))

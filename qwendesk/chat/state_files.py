@@ -7,10 +7,13 @@ processed again. Files are written while the engine is idle, and before the mode
 import asyncio
 import hashlib
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 from qwendesk.core import paths
+from qwendesk.core.app_options import AppOptions
+from qwendesk.core.observed import Observed
+from qwendesk.core.units import GIB
 from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.protocol import SaveState, StateSaved
 
@@ -33,13 +36,13 @@ class StateFiles:
     def __init__(
         self,
         client: EngineClient,
-        budget_bytes: Callable[[], int],
+        app: Observed[AppOptions],
         folder: Path | None = None,
         *,
         idle_s: float = _IDLE_S,
     ) -> None:
-        """`budget_bytes` returns how much disk space all files together may take; 0 turns them off."""
-        self._client, self._budget_bytes = client, budget_bytes
+        """The option `chat_states_gb` limits the disk space of all files together; 0 turns them off."""
+        self._client, self._app = client, app
         self._folder = folder or paths.cache_folder() / "chat-states"
         self._idle_s = idle_s
         self._unsaved: dict[str, int] = {}
@@ -59,7 +62,7 @@ class StateFiles:
 
     def usable_file(self, chat_id: str) -> str:
         """Return the file with a chat's state, which may not exist; "" if files are off."""
-        return str(self.file_of(chat_id)) if self._budget_bytes() else ""
+        return str(self.file_of(chat_id)) if self._budget_bytes else ""
 
     def begin_answer(self, chat_id: str) -> str:
         """Note that an answer begins in a chat. Return `usable_file`."""
@@ -86,7 +89,11 @@ class StateFiles:
 
     async def tidy(self) -> None:
         """Delete what is over the budget, and what an earlier run left half-written. Called at start and end."""
-        await asyncio.to_thread(_delete_oldest, self._folder, self._budget_bytes(), with_unfinished=True)
+        await asyncio.to_thread(_delete_oldest, self._folder, self._budget_bytes, with_unfinished=True)
+
+    @property
+    def _budget_bytes(self) -> int:
+        return round(self._app.value.chat_states_gb * GIB)
 
     async def save_before_unload(self) -> None:
         """Write all states that are not in a file yet, unless an answer is running. Return in at most 5 s."""
@@ -121,7 +128,7 @@ class StateFiles:
     async def _save(self, chat_ids: Iterable[str]) -> None:
         async with self._saving:
             for chat_id in chat_ids:
-                if self._answering or not self._budget_bytes():
+                if self._answering or not self._budget_bytes:
                     return
                 await self._save_one(chat_id)
 
@@ -129,7 +136,7 @@ class StateFiles:
         n_tokens, file = self._unsaved.get(chat_id, 0), self.file_of(chat_id)
         if not n_tokens:
             return
-        request = SaveState(chat=chat_id, path=str(file), most_bytes=self._budget_bytes() // 2)
+        request = SaveState(chat=chat_id, path=str(file), most_bytes=self._budget_bytes // 2)
         result = await self._client.ask(request)
         self._delete_forgotten()
         if chat_id not in self._unsaved:
@@ -142,7 +149,7 @@ class StateFiles:
             del self._unsaved[chat_id]
         if result.n_bytes:
             self._saved[chat_id] = n_tokens
-        await asyncio.to_thread(_delete_oldest, self._folder, self._budget_bytes())
+        await asyncio.to_thread(_delete_oldest, self._folder, self._budget_bytes)
 
     def _delete_forgotten(self) -> None:
         """Delete the files of forgotten chats, also unfinished ones. What is still open is tried again later."""

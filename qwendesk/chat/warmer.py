@@ -14,6 +14,7 @@ from qwendesk.chat.service import ChatService
 from qwendesk.chat.state_files import StateFiles
 from qwendesk.chat.token_count import estimate_if_too_large
 from qwendesk.chat.tool_rounds import ChatTools
+from qwendesk.core.app_options import AppOptions
 from qwendesk.core.conversation import Conversation, Turn
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.messages import DocumentPart, ImagePart, Message
@@ -52,16 +53,16 @@ class Warmer:
         models: EngineService,
         chat: ChatService,
         states: StateFiles,
-        is_on: Callable[[], bool],
+        app: Observed[AppOptions],
         *,
         tools: ChatTools | None = None,
         on_battery: Callable[[], bool] = runs_on_battery,
         delay_s: float = _DELAY_S,
     ) -> None:
-        """`is_on` returns whether the user allows it; `tools` are those of the chat."""
+        """The option `prepare_ahead` turns it on; `tools` are those of the chat."""
         self._tools = tools
         self._client, self._models, self._chat, self._states = client, models, chat, states
-        self._is_on, self._on_battery, self._delay_s = is_on, on_battery, delay_s
+        self._app, self._on_battery, self._delay_s = app, on_battery, delay_s
         self.is_preparing = Observed(False)
         """Whether the engine is processing something ahead."""
         self._images: tuple[ImagePart, ...] = ()
@@ -127,7 +128,7 @@ class Warmer:
 
     def _start(self) -> None:
         self._timer = None
-        if self._chat.busy or self._phase is not Phase.READY or not self._is_on() or self._on_battery():
+        if self._chat.busy or self._phase is not Phase.READY or not self._app.value.prepare_ahead or self._on_battery():
             return
         self._task = asyncio.get_running_loop().create_task(self._warm())
 

@@ -30,13 +30,13 @@ from qwendesk.core.translation import mark, tr
 from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engine.state import EngineState
+from qwendesk.engines.engine_choice import preferred_client
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.hub.access_tokens import load_token
 from qwendesk.hub.companion_pairing import find_draft_head, find_mmproj
 from qwendesk.hub.gguf import first_shard
 from qwendesk.remote.addresses import address_warning, read_address
 from qwendesk.remote.service import RemoteService
-from qwendesk.services import preferred_client
 from qwendesk.settings.service import SettingsService
 
 EXIT_ANSWERED, EXIT_NO_ANSWER, EXIT_CANNOT_LOAD, EXIT_ENGINE_CRASHED = 0, 2, 3, 4
@@ -200,7 +200,7 @@ def _server_client() -> EngineClient:
     """Return a client for the server of --engine. What the user set for it in the window counts here too."""
     from qwendesk.remote.client import RemoteClient
 
-    servers = RemoteService(lambda: SettingsService().options.offline)
+    servers = RemoteService(SettingsService().state)
     return RemoteClient(servers.find_server, lambda address: os.environ.get(KEY_VARIABLE) or load_token(address))
 
 

@@ -16,7 +16,7 @@ from qwendesk.core.tool_context import CallContext, ConsentRequest
 from qwendesk.core.translation import tr
 from qwendesk.mcp.server_config import server_list_file
 from qwendesk.mcp.service import McpService
-from qwendesk.mcp_tools import join_servers, server_switch
+from qwendesk.mcp.tools import join_servers, server_switch
 from qwendesk.settings.service import SettingsService
 from qwendesk.toolbox.builtin import builtin_tools
 from qwendesk.toolbox.knowledge.folder_indexes import FolderIndexes, SearchedFolder, States
@@ -93,10 +93,10 @@ class CommandLineTools:
     ) -> None:
         """`ask` shows a question and returns what was typed; None if nobody can type. `tools` replaces the app's."""
         self._indexes = FolderIndexes(wait_s=None)
-        options = SettingsService().options
-        tools = builtin_tools(self._indexes, options=lambda: options) if tools is None else tools
+        options = SettingsService().state
+        tools = builtin_tools(self._indexes, app=options) if tools is None else tools
         self._service, self._chosen, self._terminal = ToolService(tools), chosen, terminal
-        self._mcp = McpService(is_offline=lambda: options.offline, proxy=lambda: options.proxy)
+        self._mcp = McpService(options)
         join_servers(self._mcp, self._service)
         self._ask = ask
         self._preparing: asyncio.Future[tuple[list[SearchedFolder], None]] | None = None

@@ -167,17 +167,13 @@ async def engine_of_this_pc(extra_bytes: int = 0) -> tuple[Callable[[], BenchCli
 
 async def planner_of_this_pc() -> tuple[Callable[[], BenchClient], "LoadPlanner"]:
     """Return what makes clients of this PC's preferred engine, and its planner."""
-    from qwendesk.engines.load_measurements import MeasuredLoads
+    from qwendesk.engines.engine_choice import preferred_engine
     from qwendesk.engines.load_planner import LoadPlanner
-    from qwendesk.meters.measured_speeds import MeasuredSpeeds
-    from qwendesk.services import preferred_engine
+    from qwendesk.engines.measurements import Measurements
     from qwendesk.settings.service import SettingsService
 
     engines = await preferred_engine()
-    reserve_gb = SettingsService().options.reserve_gb
-    loads, gpu_factor = MeasuredLoads(), MeasuredSpeeds().gpu_factor
-    planner = LoadPlanner(lambda: reserve_gb, lambda: loads.drift, engines.environment, gpu_factor=lambda: gpu_factor)
-    return engines.client, planner
+    return engines.client, LoadPlanner(SettingsService().state, Measurements(engines=engines), engines.dry_run)
 
 
 async def _measure(

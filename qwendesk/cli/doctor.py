@@ -7,17 +7,18 @@ from typing import Any
 
 import msgspec
 
+from qwendesk.chat.question_files import ask_in_new_chat
 from qwendesk.cli.terminal import Interrupts, Terminal
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.plan import DriveKind
 from qwendesk.core.translation import mark, tr
 from qwendesk.core.units import show_bytes
+from qwendesk.engines.engine_choice import preferred_engine
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.link_text import link_text
 from qwendesk.engines.self_test import Check, Diagnosis, examine
 from qwendesk.hardware.gpu_links import LinkReport, link_reports
 from qwendesk.hardware.snapshot_reader import read_gpus
-from qwendesk.services import ask_in_new_chat, preferred_engine
 
 _DRIVES: Mapping[DriveKind, str] = MappingProxyType({"ssd": "SSD", "hdd": mark("hard disk"), "": mark("unknown")})
 EXIT_PASSED, EXIT_CANNOT_LOAD, EXIT_ENGINE_FAILED = 0, 3, 4

@@ -11,13 +11,12 @@ from qwendesk.cli.terminal import Interrupts, Terminal, is_agreed
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.translation import tr
 from qwendesk.core.units import show_bytes
-from qwendesk.engines.engine_choice import EngineChoice, installed_engines
+from qwendesk.engines.engine_choice import EngineChoice, installed_engines, preferred_engine
 from qwendesk.engines.pack_installer import PackInstaller
 from qwendesk.engines.pack_texts import pack_facts
 from qwendesk.engines.packs import read_packs
 from qwendesk.engines.self_test import engine_use
 from qwendesk.engines.trial import EngineTrial
-from qwendesk.services import preferred_engine
 from qwendesk.settings.service import SettingsService
 
 Run = Callable[[argparse.Namespace, Terminal], Awaitable[int]]

@@ -24,7 +24,7 @@ from qwendesk.core.failures import EngineExit, LoadFailure
 from qwendesk.core.file_names import is_mmproj_name
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.option_rules import parse_load_options
-from qwendesk.core.options import DecidedOptions, LoadOptions
+from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import DevicePlan, MachineMemory, Plan
 from qwendesk.core.presets import preset_of_file
 from qwendesk.core.translation import tr
@@ -34,6 +34,7 @@ from qwendesk.engines.exact_plan import exact_plan
 from qwendesk.engines.link_text import link_text
 from qwendesk.engines.load_decision import facts_for, machine_now, plan_of, with_drive
 from qwendesk.engines.load_measurements import MeasuredLoads
+from qwendesk.engines.measured_speeds import MeasuredSpeeds
 from qwendesk.hardware.engine_gpus import match_gpus
 from qwendesk.hardware.gpu_links import gpu_links, link_reports
 from qwendesk.hardware.snapshot import GpuReading
@@ -42,7 +43,6 @@ from qwendesk.hub.catalog import load_catalog
 from qwendesk.hub.companion_pairing import find_draft_head, find_mmproj
 from qwendesk.hub.gguf import first_shard
 from qwendesk.hub.model_folders import read_folders
-from qwendesk.meters.measured_speeds import MeasuredSpeeds
 from qwendesk.settings.service import SettingsService
 
 EXIT_FITS, EXIT_DOES_NOT_FIT = 0, 1
@@ -140,16 +140,10 @@ async def _plan(
     machine = await asyncio.to_thread(with_drive, machine, files[0], place)
     if is_on_hub:
         return plan_of(*files, machine, asked)
-    from qwendesk.services import preferred_engine
+    from qwendesk.engines.engine_choice import preferred_engine
 
     engines = await preferred_engine()
-
-    async def ask(decided: DecidedOptions) -> Any:
-        from qwendesk.engine.dry_run import ask_engine
-
-        return await ask_engine(decided, environment=engines.environment())
-
-    return await exact_plan(*files, machine, asked, ask)
+    return await exact_plan(*files, machine, asked, engines.dry_run)
 
 
 def _serving(made: Plan, facts: ModelFacts, machine: MachineMemory, gpus: Sequence[GpuReading]) -> Serving:
@@ -178,7 +172,7 @@ def _link_lines(made: Plan, machine: MachineMemory, gpus: Sequence[GpuReading]) 
 
 async def devices_here(terminal: Terminal) -> Devices:
     """Return the engine's devices; if it can't list them, print a note and return none, so that only RAM is used."""
-    from qwendesk.services import preferred_client
+    from qwendesk.engines.engine_choice import preferred_client
 
     client = await preferred_client()
     try:

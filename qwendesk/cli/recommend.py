@@ -21,12 +21,12 @@ from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.plan import Plan
 from qwendesk.core.translation import mark, tr
 from qwendesk.core.units import MIB, show_expected, show_tokens
+from qwendesk.engines.measured_speeds import MeasuredSpeeds
 from qwendesk.hardware.drives import drive_of
 from qwendesk.hardware.snapshot_reader import read_gpus
 from qwendesk.hub.catalog import Catalog, load_catalog
 from qwendesk.hub.catalog_updates import CatalogStore, LastLookUp
 from qwendesk.hub.model_folders import read_folders
-from qwendesk.meters.measured_speeds import MeasuredSpeeds
 from qwendesk.models.fit import FitKind, Pc, estimate_plan, make_pc
 from qwendesk.models.offers import make_choices, make_offers
 from qwendesk.models.purpose_texts import PURPOSE_TITLES, benchmark_texts

@@ -14,13 +14,14 @@ from qwendesk.core.failures import LoadFailure
 from qwendesk.core.option_rules import parse_load_options
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.translation import tr
+from qwendesk.engines.engine_choice import preferred_engine
 from qwendesk.engines.load_decision import facts_for
 from qwendesk.hub.gguf import first_shard
 from qwendesk.server.certificates import Certificate
 from qwendesk.server.keys import KEY_VARIABLE, given_key
 from qwendesk.server.served_models import ServedModels
 from qwendesk.server.service import USUAL_PORT, ServerOptions, ServerState, default_key_file
-from qwendesk.services import build_services, preferred_engine
+from qwendesk.services import App
 
 EXIT_STOPPED, EXIT_DECLINED = 0, 1
 
@@ -82,13 +83,14 @@ async def serve(options: argparse.Namespace, terminal: Terminal, interrupts: Int
     async with AsyncExitStack() as closing:
         closing.callback(_on_termination(stopped.set))
         engines = await preferred_engine()
-        services = build_services(engines.client(), closing, engines=engines)
+        app = App(engines.client(), engines=engines)
+        closing.push_async_callback(app.close)
         if model is not None:
-            load = parse_load_options(await services.engine.options_for(model), _assignments(options.assignments))
-            services.server.serve_models(ServedModels(services.engine, lambda: _value(load)))
-        services.meters.service.start()
-        services.game_mode.start()
-        state = await services.server.start(server_options)
+            load = parse_load_options(await app.engine.options_for(model), _assignments(options.assignments))
+            app.server.serve_models(ServedModels(app.engine, lambda: _value(load)))
+        app.meters.service.start()
+        app.game_mode.start()
+        state = await app.server.start(server_options)
         _show(state, options, terminal)
         await stopped.wait()
     interrupts.is_requested = False  # for a server, Ctrl+C is how it ends well

@@ -2,18 +2,16 @@
 
 import argparse
 import sys
-from functools import partial
 from pathlib import Path
 
 from qwendesk.cli.terminal import Interrupts, Terminal
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.translation import tr
-from qwendesk.core.units import GIB
+from qwendesk.engines.engine_choice import every_engine_tried
 from qwendesk.engines.pc_trial.page import report_page
 from qwendesk.engines.pc_trial.saved_report import make_report_folder, save_report
 from qwendesk.engines.pc_trial.service import MOST_MODELS, PcTrial, PcTrialState
 from qwendesk.models.library_service import LibraryService
-from qwendesk.services import every_engine_tried, library_models
 from qwendesk.settings.service import SettingsService
 
 EXIT_SAVED, EXIT_NOT_SAVED = 0, 1
@@ -64,8 +62,7 @@ async def trial(options: argparse.Namespace, terminal: Terminal, interrupts: Int
 
 def build_pc_trial() -> PcTrial:
     """Return a trial of this PC's engines and models."""
-    reserve_bytes = round(SettingsService().options.reserve_gb * GIB)
-    return PcTrial(every_engine_tried, partial(library_models, LibraryService()), reserve_bytes=lambda: reserve_bytes)
+    return PcTrial(every_engine_tried, LibraryService().largest_first, app=SettingsService().state)
 
 
 class _LineWriter:

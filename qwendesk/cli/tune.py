@@ -8,13 +8,12 @@ from typing import TypeVar
 
 import msgspec
 
-from qwendesk.bench.auto_tune import TuneState
+from qwendesk.bench.auto_tune import AutoTune, TuneState
 from qwendesk.bench.bench_engine import BenchEngine, BenchFailure, Decide
 from qwendesk.bench.tune_text import TuneLine, result_sentence, tune_lines
 from qwendesk.cli.terminal import Interrupts, Terminal
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.translation import tr
-from qwendesk.core.units import GIB
 from qwendesk.engine.contract import BenchClient
 
 EXIT_TUNED, EXIT_NOT_MEASURED = 0, 4
@@ -50,23 +49,26 @@ class DirectRuns:
 async def tune(options: argparse.Namespace, load: LoadOptions, terminal: Terminal, interrupts: Interrupts) -> int:
     """Tune the model, print each set of options once it was tried, and return the exit status."""
     from qwendesk.cli.bench import planner_of_this_pc
-    from qwendesk.engines.load_decision import facts_for
-    from qwendesk.feature_joins import build_tune
+    from qwendesk.engines.engine_watch import EngineWatches
     from qwendesk.settings.profiles import ProfilesService
-    from qwendesk.settings.service import SettingsService
 
     async def no_chat(_model: str) -> None:
         """There is no chat that would have to load the model again."""
 
-    reserve_bytes = round(SettingsService().options.reserve_gb * GIB)
     make_client, planner = await planner_of_this_pc()
     async with AsyncExitStack() as closing:
         profiles = ProfilesService()
         closing.push_async_callback(profiles.close)
-        service = build_tune(
-            DirectRuns(make_client, planner.check), profiles=profiles, planner=planner, read_files=facts_for,
-            reload=no_chat, reserve_bytes=lambda: reserve_bytes, closing=closing,
-        )  # fmt: skip
+        watches = EngineWatches(planner.app)
+        closing.callback(watches.close)
+        service = AutoTune(
+            DirectRuns(make_client, planner.check),
+            profiles,
+            make_plan=planner.plan,
+            read_facts=planner.facts,
+            make_watch=watches.watch,
+            reload=no_chat,
+        )
         interrupts.on_request(service.stop)
         printed = 0
 

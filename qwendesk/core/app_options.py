@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Literal
 import msgspec
 
 from qwendesk.core.settings import Setting
+from qwendesk.core.units import GIB, MIB
 
 _LOOK, _NETWORK, _MEMORY, _STARTING = "Look", "Network", "Memory", "Starting and closing"
 _SEARCH = "Web search"
@@ -370,3 +371,13 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
             page="server",
         ),
     ] = False
+
+    @property
+    def reserve_bytes(self) -> int:
+        """Return what plans leave free on each GPU."""
+        return round(self.reserve_gb * GIB)
+
+    @property
+    def download_limit_bytes_per_s(self) -> int:
+        """Return the limit of all downloads together; 0 means none."""
+        return self.download_limit_mb_s * MIB

@@ -57,28 +57,27 @@ class DraftSpeedups:
         self,
         file: Path | None = None,
         now: Callable[[], float] = time.time,
-        measured_on: Callable[[], MeasuredOn] = MeasuredOn,
     ) -> None:
-        """`measured_on` tells the engine and the GPUs of now."""
-        self._now, self._measured_on = now, measured_on
+        self._now = now
         path = file or paths.data_folder() / "draft-speedups.json"
         self._file = JsonFile(path, _SpeedupsFile, _SpeedupsFile, keep_unusable=False)
 
-    def speedup(self, options: DecidedOptions) -> float | None:
-        """Return how many times faster drafts were with these options; None if that was not measured lately."""
-        here = self._measured_on()
+    def speedup(self, options: DecidedOptions, here: MeasuredOn) -> float | None:
+        """Return how many times faster drafts were with these options; None if that was not measured lately.
+
+        `here` are the engine and the GPUs of now.
+        """
         measured = self._file.read().speedups.get(_key(options, here))
         if measured is None or abs(self._now() - measured.at_s) >= _FRESH_S:
             return None
         other_driver = measured.drivers and here.drivers and measured.drivers != here.drivers
         return None if other_driver else measured.speedup
 
-    def note(self, options: DecidedOptions, speedup: float) -> None:
+    def note(self, options: DecidedOptions, speedup: float, here: MeasuredOn) -> None:
         """Save a measurement. A file that can't be written is no problem: it is measured again."""
-        known = self.speedup(options)
+        known = self.speedup(options, here)
         if known is not None and abs(known - speedup) < _SAME:
             return
-        here = self._measured_on()
         own = _key(options, here)
         kept = {key: value for key, value in self._file.read().speedups.items() if key != own}
         kept[own] = _MeasuredSpeedup(round(speedup, 3), self._now(), here.drivers)

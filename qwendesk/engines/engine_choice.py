@@ -14,15 +14,19 @@ from qwendesk.core.engine_manifest import BEST_FIRST, Backend, BrokenEngine, Eng
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.links import BehindLink, remove_tree
 from qwendesk.core.observed import Observed
+from qwendesk.core.options import DecidedOptions
 from qwendesk.core.permissions import make_folder
 from qwendesk.core.translation import tr
 from qwendesk.engine.client import WorkerClient
-from qwendesk.engine.contract import BenchClient
+from qwendesk.engine.contract import BenchClient, EngineClient
+from qwendesk.engine.dry_run import ask_engine
+from qwendesk.engine.dry_run_protocol import Estimated
 from qwendesk.engine.engine_folders import find_engines, library_environment, wrong_files
 from qwendesk.engines.crash_counts import CrashCounts
 from qwendesk.engines.pack_file import recover
 from qwendesk.engines.trial import EngineTrial, prove_engine, reason_not_startable, try_engine
 from qwendesk.hardware.cpu_features import cpu_features
+from qwendesk.settings.service import SettingsService
 
 INSTALLED = "installed"
 """Name of the engine that is installed with llama-cpp-python, which only a source tree has."""
@@ -83,14 +87,24 @@ def backend_in(libraries: Path) -> Backend:
     return next((backend for word, backend in _LIBRARY_OF if f"ggml-{word}" in names), "cpu")
 
 
-async def choose_engine(wanted: str, *, try_all: bool = False) -> "EngineChoiceService":
-    """Return the engines of this PC after choosing `wanted`, or the best if it is "".
+async def preferred_engine(*, try_all: bool = False) -> "EngineChoiceService":
+    """Return this PC's engines after choosing the one in the settings, or the best one that runs.
 
     `try_all` tries every engine, to find out why each one that can't be used doesn't run.
     """
     engines = installed_engines()
-    await engines.choose(wanted, try_all=try_all)
+    await engines.choose(SettingsService().options.engine, try_all=try_all)
     return engines
+
+
+async def preferred_client() -> EngineClient:
+    """Return a client for the engine in the settings."""
+    return (await preferred_engine()).client()
+
+
+async def every_engine_tried() -> "EngineChoice":
+    """Return this PC's engines after trying each. The window's choice of engine doesn't change."""
+    return (await preferred_engine(try_all=True)).engines
 
 
 class EngineChoiceService:
@@ -162,6 +176,10 @@ class EngineChoiceService:
         """Return the environment variables that make a worker load the chosen engine."""
         current = self.engines.current
         return library_environment(current.engine if current is not None else None)
+
+    async def dry_run(self, options: DecidedOptions) -> Estimated:
+        """Return what the chosen engine would take to load a model."""
+        return await ask_engine(options, environment=self.environment())
 
     async def choose(self, wanted: str = "", *, try_all: bool = False, try_again: bool = False) -> EngineChoice:
         """Choose the engine called `wanted` if it runs, else the best one that runs.

@@ -51,22 +51,27 @@ class EngineService:
         decide: Decide = decide_by_header,
         check: Decide = decide_by_header,
         read_files: ReadFiles = facts_for,
+        options_for: OptionsFor = with_companions,
+        with_saved_options: Callable[[LoadOptions], LoadOptions] = lambda options: options,
+        before_unload: Callable[[], Awaitable[None]] = _nothing,
+        until_idle: Callable[[], Awaitable[None]] = _nothing,
+        reads_before_unload: bool = False,
     ) -> None:
         """`check` decides as `decide` does, for a step down that is only offered."""
         self._client = client
         self._decide, self._check = decide, check
         self.read_files = read_files
         """Reads the headers of a model and its vision file; blocks."""
-        self.options_for: OptionsFor = with_companions
-        """The window replaces this with a function that knows the library, repaired templates and profiles."""
-        self.with_saved_options: Callable[[LoadOptions], LoadOptions] = lambda options: options
-        """Returns the options with the changes that the user saved for their model. Set by the window."""
-        self.before_unload: Callable[[], Awaitable[None]] = _nothing
-        """Awaited before a loaded model is unloaded, to save what is in its memory. Set by services.py."""
-        self.until_idle: Callable[[], Awaitable[None]] = _nothing
-        """Awaited before the window's model replaces one that another program uses. Set by services.py."""
-        self.read_before_unload: ReadFiles | None = None
-        """Reads the headers of the files to load before the loaded model is unloaded for them. Set by services.py."""
+        self.options_for = options_for
+        """Returns the options with which a model file is loaded."""
+        self.with_saved_options = with_saved_options
+        """Returns the options with the changes that the user saved for their model."""
+        self.before_unload = before_unload
+        """Awaited before a loaded model is unloaded, to save what is in its memory."""
+        self.until_idle = until_idle
+        """Awaited before the window's model replaces one that another program uses."""
+        self.read_before_unload = read_files if reads_before_unload else None
+        """Reads the headers of the files to load before the loaded model is unloaded for them."""
         self.observed = Observed(EngineState())
         self.retry = Observed[StepDown | None](None)
         """The step down to offer after a failed load; None until it is known, or if there is none."""
@@ -137,6 +142,11 @@ class EngineService:
         """Load the most recently requested model again, with "auto" decided anew; the demo model if there was none."""
         requested = self.state.idle_unloaded or self.state.requested
         return await (self.load_demo() if requested is None else self.load(self.with_saved_options(requested)))
+
+    async def reload_if_loaded(self, model: str) -> None:
+        """Load the model again if it is loaded, because its saved options have changed."""
+        if self.state.report is not None and self.state.report.options.model == model:
+            await self.reload()
 
     async def wait_for_retry(self) -> StepDown | None:
         """Return the step down to offer after a failed load, once it is known; None if there is none."""

@@ -2,10 +2,29 @@
 
 from collections.abc import Sequence
 
+from qwendesk.core.app_options import AppOptions
 from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.observed import Observed
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engines.pc_trial.readings import SpillWatch, TrialMeter
+from qwendesk.hardware.snapshot_reader import SnapshotReader
 from qwendesk.hardware.spill import EXCESS_BYTES, SpillState
+
+
+class EngineWatches:
+    """Makes the watch of each loaded model. They share one reader of the probes, which is made with the first."""
+
+    def __init__(self, app: Observed[AppOptions]) -> None:
+        self._app = app
+        self._meter: TrialMeter | None = None
+
+    def watch(self, report: LoadReport, devices: Sequence[DeviceInfo], pid: int | None) -> "EngineWatch":
+        self._meter = self._meter or TrialMeter(SnapshotReader())
+        return EngineWatch(self._meter, report, devices, pid, self._app.value.reserve_bytes)
+
+    def close(self) -> None:
+        if self._meter is not None:
+            self._meter.close()
 
 
 class EngineWatch:

@@ -1,37 +1,35 @@
 """Makes the plan for a load: an estimate, checked with an engine dry run where that may change it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import msgspec
 
+from qwendesk.core.app_options import AppOptions
 from qwendesk.core.failures import LoadFailure
+from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.number_format import show_decimal
+from qwendesk.core.observed import Observed
 from qwendesk.core.options import DecidedOptions, LoadOptions
 from qwendesk.core.plan import MachineMemory, Plan
 from qwendesk.core.translation import tr
-from qwendesk.core.units import GIB
 from qwendesk.engine.dry_run import ask_engine
-from qwendesk.engine.dry_run_protocol import Estimated
 from qwendesk.engine.protocol import Devices
 from qwendesk.engines.draft_speedups import PAYS_OFF
-from qwendesk.engines.exact_plan import exact_plan
+from qwendesk.engines.exact_plan import Ask, exact_plan
 from qwendesk.engines.load_decision import (
-    Drift,
     FindDrive,
     ModelFiles,
     ReadFiles,
     draft_head_problem,
     facts_for,
-    machine_now,
     plan_of,
     refusal,
     with_drive,
 )
+from qwendesk.engines.measurements import Measurements
 from qwendesk.hardware.drives import drive_of
 from qwendesk.hardware.planner import TINY_MODEL_BYTES
-from qwendesk.hardware.snapshot import GpuReading
 
 LONGEST_S = 8.0
 """How long a load waits for the engine's dry run.
@@ -40,12 +38,6 @@ It takes about a second, but longer while the graphics card is asleep; the estim
 """
 _TIGHT = 0.8
 """If a plan needs less than this share of the RAM budget, the engine's numbers for RAM can't change it."""
-DraftSpeedup = Callable[[DecidedOptions], float | None]
-AskEngine = Callable[[DecidedOptions, Mapping[str, str]], Awaitable[Estimated]]
-
-
-async def _ask(options: DecidedOptions, environment: Mapping[str, str]) -> Estimated:
-    return await ask_engine(options, environment=environment)
 
 
 class LoadPlanner:
@@ -53,28 +45,16 @@ class LoadPlanner:
 
     def __init__(
         self,
-        reserve_gb: Callable[[], float],
-        drift: Callable[[], Drift],
-        environment: Callable[[], Mapping[str, str]],
+        app: Observed[AppOptions],
+        measured: Measurements,
+        ask: Ask = ask_engine,
         *,
-        ask: AskEngine = _ask,
         read_files: ReadFiles = facts_for,
         longest_s: float = LONGEST_S,
-        gpu_factor: Callable[[], float] = lambda: 1.0,
-        readings: Callable[[], Sequence[GpuReading]] = tuple,
         find_drive: FindDrive = drive_of,
-        draft_speedup: DraftSpeedup | None = None,
     ) -> None:
-        """`environment` returns the variables that make a worker use the chosen engine.
-
-        `draft_speedup` returns how much faster drafts were measured with these options, None if they never were.
-        Without it, "auto" drafts nothing.
-
-        The functions are called for each load.
-        """
-        self._reserve_gb, self._drift, self._environment = reserve_gb, drift, environment
-        self._gpu_factor, self._readings, self._find_drive = gpu_factor, readings, find_drive
-        self._draft_speedup = draft_speedup
+        """`ask` has the chosen engine make a dry run."""
+        self.app, self._measured, self._find_drive = app, measured, find_drive
         self._ask, self._longest_s, self._read_files = ask, longest_s, read_files
         self._latest: Plan | None = None
 
@@ -82,6 +62,18 @@ class LoadPlanner:
     def latest(self) -> Plan | None:
         """The plan of the latest load that was allowed; None before the first."""
         return self._latest
+
+    def decode_tok_s(self, options: LoadOptions) -> float:
+        """Return the speed of a model's answers in tokens per second, measured or estimated; 0 if unknown."""
+        plan, measured = self._latest, self._measured.speeds.by_file.value.get(PurePath(options.model).name)
+        if measured is not None or plan is None or plan.options.model != options.model or plan.speed is None:
+            return measured or 0.0
+        return sum(plan.speed.start) / 2
+
+    def facts(self, options: LoadOptions) -> ModelFacts | None:
+        """Return what the header of the model says; None if it can't be read. Blocks."""
+        files = self._read_files(options)
+        return None if isinstance(files, LoadFailure) else files[0]
 
     def decide(self, options: LoadOptions, devices: Devices) -> DecidedOptions | LoadFailure:
         """Return the options to load with, or why loading is impossible. `latest` is then the plan of this load.
@@ -107,13 +99,7 @@ class LoadPlanner:
         files = self._read_files(options)
         if isinstance(files, LoadFailure):
             return files
-        machine = machine_now(
-            devices,
-            reserve_bytes=round(self._reserve_gb() * GIB) + leave_bytes,
-            drift=self._drift(),
-            gpu_factor=self._gpu_factor(),
-            readings=self._readings(),
-        )
+        machine = self._measured.machine(devices, self.app.value.reserve_bytes + leave_bytes)
         machine = with_drive(machine, files[0], Path(options.model), self._find_drive)
         no_head = draft_head_problem(files[0], options)
         if no_head:
@@ -133,7 +119,7 @@ class LoadPlanner:
 
         With `speculative` auto, the head is used where it may pay off and where its memory changes nothing else.
         """
-        if options.speculative != "auto" or not files[0].can_draft or self._draft_speedup is None:
+        if options.speculative != "auto" or not files[0].can_draft or self._measured.drafts is None:
             return plan, options, ()
         asked = msgspec.structs.replace(options, speculative="mtp")
         drafting = plan_of(*files, machine, asked)
@@ -141,7 +127,7 @@ class LoadPlanner:
             return plan, options, ()
         if not drafting.fits or msgspec.structs.replace(drafting.options, speculative="off") != plan.options:
             return plan, options, (tr("Token drafts are off: their memory would leave less for the model."),)
-        speedup = self._draft_speedup(drafting.options)
+        speedup = self._measured.draft_speedup(drafting.options, machine.devices)
         if speedup is None:
             tried = tr("The model's draft head is tried in your answers, and stays on if that is faster.")
             return drafting, asked, (tried,)
@@ -159,9 +145,7 @@ class LoadPlanner:
 
         async def ask() -> Plan | LoadFailure:
             async with asyncio.timeout(self._longest_s):
-                return await exact_plan(
-                    *files, machine, options, lambda decided: self._ask(decided, self._environment())
-                )
+                return await exact_plan(*files, machine, options, self._ask)
 
         try:
             exact = asyncio.run(ask())  # this thread has no event loop, and must not wait for the window's

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from qwendesk.core import paths
+from qwendesk.core.app_options import AppOptions
 from qwendesk.core.engine_manifest import (
     MANIFEST_NAME,
     EngineFile,
@@ -107,11 +108,11 @@ class PacksService:
         network: Callable[[], Network],
         folder: Path | None = None,
         on_platform: str = "",
-        limit_bytes_per_s: Callable[[], int] = lambda: 0,
+        app: Observed[AppOptions] | None = None,
     ) -> None:
         """`network` returns the current connection settings. Their token is never sent."""
         self._folder = folder or paths.data_folder() / "engines"
-        self._network, self._limit_bytes_per_s = network, limit_bytes_per_s
+        self._network, self._app = network, app or Observed(AppOptions())
         here = on_platform or this_platform()
         fitting = [
             pack
@@ -143,7 +144,7 @@ class PacksService:
         state = self._states[name]
         if state.is_running or state.is_installed:
             return state
-        control = self._controls[name] = DownloadControl(SpeedLimit(self._limit_bytes_per_s()))
+        control = self._controls[name] = DownloadControl(SpeedLimit(self._app.value.download_limit_bytes_per_s))
         self._speeds[name] = TransferRate()
         loop = asyncio.get_running_loop()
 

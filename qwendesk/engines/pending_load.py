@@ -5,7 +5,7 @@ another thread, and only for the latest options, so a slider never waits.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,19 +30,17 @@ from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.exact_plan import Ask, exact_plan, with_engine_numbers
 from qwendesk.engines.latest_headers import LatestHeaders
 from qwendesk.engines.load_decision import (
-    Drift,
     FindDrive,
-    machine_now,
     plan_of,
     ram_freed_by_reload,
     refusal,
     with_drive,
 )
+from qwendesk.engines.measurements import Measurements
 from qwendesk.engines.pending_state import OptionLimits, PendingLoad
 from qwendesk.hardware.drives import drive_of
 from qwendesk.hardware.gpu_links import gpu_links
 from qwendesk.hardware.planner import fixed_plan
-from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.settings.profiles import ProfilesService
 from qwendesk.settings.service import SettingsService
 
@@ -57,19 +55,15 @@ class PendingLoadService:
         profiles: ProfilesService,
         *,
         idle: Callable[[], Awaitable[None]],
-        drift: Callable[[], Drift] = tuple,
+        measured: Measurements,
         ask: Ask = ask_engine,
         base_repo: Callable[[str], Awaitable[str]] | None = None,
-        measured: Callable[[LoadOptions], float | None] = lambda _options: None,
-        gpu_factor: Callable[[], float] = lambda: 1.0,
-        readings: Callable[[], Sequence[GpuReading]] = tuple,
         find_drive: FindDrive = drive_of,
     ) -> None:
-        """`idle` waits until no answer is being generated. The last four make the expected speed more accurate."""
+        """`idle` waits until no answer is being generated."""
         self._engine, self._settings, self._profiles = engine, settings, profiles
-        self._idle, self._drift, self._ask, self._base_repo = idle, drift, ask, base_repo
-        self._measured, self._gpu_factor, self._readings = measured, gpu_factor, readings
-        self._find_drive = find_drive
+        self._idle, self._ask, self._base_repo = idle, ask, base_repo
+        self._measured, self._find_drive = measured, find_drive
         self.state = Observed(PendingLoad())
         self._headers = LatestHeaders(engine.read_files)
         self._loaded_reserve_gb = settings.options.reserve_gb
@@ -86,6 +80,7 @@ class PendingLoadService:
             settings.subscribe(self._on_settings),
             profiles.subscribe(self._on_profile),
             profiles.problem.subscribe(lambda sentence: self._change(problem=sentence)),
+            measured.speeds.by_file.subscribe(lambda _speeds: self.show_measured()),
         )
 
     @property
@@ -313,7 +308,7 @@ class PendingLoadService:
             machine = self._memory_without_model()
             changes = await asyncio.to_thread(self._make_plan, requested, machine, report if is_as_loaded else None)
             if requested == self.pending.requested:
-                self._change(**changes, links=gpu_links(self.pending.devices, self._readings()))
+                self._change(**changes, links=gpu_links(self.pending.devices, self._measured.gpus))
                 self._update_needs_reload()
 
     def _make_plan(self, requested: LoadOptions, machine: MachineMemory, report: LoadReport | None) -> dict[str, Any]:
@@ -347,13 +342,7 @@ class PendingLoadService:
     def _memory_without_model(self) -> MachineMemory:
         """Return the memory without the loaded model: video memory as reported before the load, its RAM added here."""
         devices = Devices(id=0, devices=self._engine.state.devices, cpu_features=())
-        machine = machine_now(
-            devices,
-            reserve_bytes=round(self._reserve_gb * GIB),
-            drift=self._drift(),
-            gpu_factor=self._gpu_factor(),
-            readings=self._readings(),
-        )
+        machine = self._measured.machine(devices, round(self._reserve_gb * GIB))
         free = machine.ram_available_bytes + ram_freed_by_reload(self._report, machine)
         return msgspec.structs.replace(machine, ram_available_bytes=min(free, machine.ram_total_bytes))
 
@@ -392,5 +381,5 @@ class PendingLoadService:
     def _change(self, **changes: Any) -> None:
         plan = changes.get("plan")
         if plan is not None:
-            changes["measured_tok_s"] = self._measured(plan.options)
+            changes["measured_tok_s"] = self._measured.speeds.in_short_chats(plan.options)
         self.state.update(**changes)

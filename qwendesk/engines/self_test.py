@@ -26,6 +26,8 @@ from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.state import WorkerExited
 from qwendesk.engines.engine_choice import EngineChoice
 from qwendesk.engines.engine_service import EngineService
+from qwendesk.engines.load_decision import Decide
+from qwendesk.engines.load_decision import decide as decide_by_header
 from qwendesk.engines.trial import EngineTrial
 from qwendesk.hardware.drives import drive_of
 from qwendesk.hub.model_folders import read_folders
@@ -65,6 +67,8 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
 
 AskQuestion = Callable[[str, bool, Sequence[Path]], Awaitable[Answer]]
 """Asks a question with its pictures in a new chat, with or without thinking, and returns the answer."""
+AskWith = Callable[[EngineClient, EngineService], AskQuestion]
+"""Returns a function that asks with this engine."""
 
 
 class SelfTestState(msgspec.Struct, frozen=True):
@@ -76,8 +80,11 @@ class SelfTestState(msgspec.Struct, frozen=True):
 class SelfTest:
     """Runs one test at a time."""
 
-    def __init__(self, run: Callable[[], Awaitable[Diagnosis]]) -> None:
-        self._run = run
+    def __init__(
+        self, make_client: Callable[[], EngineClient], ask_with: AskWith, decide: Decide = decide_by_header
+    ) -> None:
+        """`make_client` makes a separate worker, so that the loaded model stays loaded."""
+        self._make_client, self._ask_with, self._decide = make_client, ask_with, decide
         self.state = Observed(SelfTestState())
 
     async def run(self) -> None:
@@ -86,9 +93,17 @@ class SelfTest:
             return
         self.state.update(is_running=True)
         try:
-            self.state.update(diagnosis=await self._run())
+            self.state.update(diagnosis=await self._examine())
         finally:
             self.state.update(is_running=False)
+
+    async def _examine(self) -> Diagnosis:
+        client = self._make_client()
+        engine = EngineService(client, decide=self._decide)
+        try:
+            return await examine(client, engine, self._ask_with(client, engine))
+        finally:
+            await engine.close()
 
 
 async def examine(

@@ -13,6 +13,8 @@ import msgspec
 from qwendesk.core.app_options import AppOptions, ProgramRule
 from qwendesk.core.units import GIB, MIB
 from qwendesk.hardware.programs import RunningProgram, is_same_program
+from qwendesk.hardware.spill import SpillState
+from qwendesk.meters.meter_state import MeterState
 
 GROWN_BYTES = GIB
 """A program that took this much since the load needs the card, if video memory is short."""
@@ -201,3 +203,23 @@ def _runs(name: str, running: Iterable[RunningProgram]) -> bool:
 
 def _is_in(names: Iterable[str], program: str) -> bool:
     return any(is_same_program(name, program) if name else not program for name in names)
+
+
+def vram_pressure(meters: MeterState) -> VramPressure:
+    """Return what the meters say of the video memory, as game mode takes it."""
+    short = (SpillState.NEAR_LIMIT, SpillState.SPILLING, SpillState.SUSPECTED)
+    return VramPressure(
+        is_short=meters.state in short,
+        programs=tuple(ProgramMemory(each.name, each.pid, each.n_bytes) for each in meters.consumers),
+        free_bytes=sum(bar.total_bytes - bar.used_bytes for bar in meters.bars) if meters.bars else None,
+        spilled_bytes=sum(bar.excess_bytes for bar in meters.bars),
+    )
+
+
+def programs_on_gpus(meters: MeterState) -> tuple[str, ...]:
+    """Return the names of other programs that use a GPU now, those with the most memory first."""
+    gpus = meters.snapshot.gpus if meters.snapshot is not None else ()
+    used: dict[str, int] = {}
+    for row in (row for gpu in gpus for row in gpu.processes or ()):
+        used[row.name] = used.get(row.name, 0) + (row.dedicated_bytes or 0)
+    return tuple(name for name in sorted(used, key=lambda name: -used[name]) if may_count(name))

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Literal
 
 import msgspec
@@ -16,6 +17,7 @@ from qwendesk.core.served_model import is_served
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.engines.engine_service import EngineService
+from qwendesk.games.expert_move import experts_on_cpu
 from qwendesk.games.rules import (
     Cause,
     GameTrack,
@@ -27,8 +29,11 @@ from qwendesk.games.rules import (
     may_count,
     next_track,
     rule_of,
+    vram_pressure,
 )
-from qwendesk.hardware.programs import RunningProgram, is_same_program
+from qwendesk.hardware.probes.full_screen import full_screen_program
+from qwendesk.hardware.programs import RunningProgram, is_same_program, running_programs, started_programs
+from qwendesk.meters.meter_state import MeterState
 from qwendesk.settings.service import SettingsService
 
 _logger = logging.getLogger(__name__)
@@ -45,6 +50,11 @@ class GameSources(msgspec.Struct, frozen=True):
     """Programs that the user has started, the latest first."""
     full_screen: Callable[[], RunningProgram | None]
     pressure: Callable[[], VramPressure]
+
+
+def sources_of_this_pc(meters: Observed[MeterState]) -> GameSources:
+    """Return the real sources; the pressure is what the meters say."""
+    return GameSources(running_programs, started_programs, full_screen_program, lambda: vram_pressure(meters.value))
 
 
 class GameState(msgspec.Struct, frozen=True):
@@ -70,11 +80,12 @@ class GameMode:
         sources: GameSources,
         *,
         is_answering: Callable[[], bool],
-        move_experts: MoveExperts,
+        move_experts: MoveExperts | None = None,
     ) -> None:
         """`is_answering` returns whether an answer is running or being prepared."""
         self._engine, self._settings, self._sources = engine, settings, sources
-        self._is_answering, self._move_experts = is_answering, move_experts
+        self._is_answering = is_answering
+        self._move_experts = move_experts or partial(experts_on_cpu, read_headers=engine.read_files)
         self.state = Observed(GameState())
         self._track = GameTrack()
         self._pressure = VramPressure()

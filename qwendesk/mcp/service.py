@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from qwendesk.core.app_options import AppOptions
 from qwendesk.core.json_file import JsonFile
 from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
@@ -38,13 +39,12 @@ class McpService:
 
     def __init__(
         self,
+        app: Observed[AppOptions] | None = None,
         *,
-        is_offline: Callable[[], bool] = lambda: False,
-        proxy: Callable[[], str] = lambda: "",
         file: JsonFile[McpServerList] | None = None,
         make_server: Callable[..., RunningMcpServer] = RunningMcpServer,
     ) -> None:
-        self._is_offline, self._proxy, self._make_server = is_offline, proxy, make_server
+        self._app, self._make_server = app or Observed(AppOptions()), make_server
         self._file = file or server_list_file()
         loaded = self._file.load()
         self._is_locked = loaded.is_locked
@@ -163,7 +163,7 @@ class McpService:
         return self._make_server(config, self._launch, self._on_change)
 
     async def _launch(self, config: ServerConfig) -> Launch:
-        if not config.is_local and self._is_offline():
+        if not config.is_local and self._app.value.offline:
             raise ServerProblem(tr("QwenDesk is offline. Turn off Offline in the settings to reach {0}.", config.name))
         secrets = await asyncio.to_thread(read_secrets, config)
         missing = [name for name, value in secrets.items() if not value]
@@ -171,7 +171,7 @@ class McpService:
             raise ServerProblem(
                 tr("{0} has no value for {1}. Enter it in the server's settings.", config.name, ", ".join(missing))
             )
-        return config.launch(secrets, self._proxy())
+        return config.launch(secrets, self._app.value.proxy)
 
     def _on_change(self, server: RunningMcpServer) -> None:
         if self._servers.get(server.state.config.id) is not server:

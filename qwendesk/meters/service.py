@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+from qwendesk.core.app_options import AppOptions
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.errors import FailureGuard
 from qwendesk.core.observed import Observed
@@ -17,12 +18,12 @@ from qwendesk.core.units import MIB
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.engines.engine_service import EngineService
+from qwendesk.engines.measurements import Measurements
 from qwendesk.hardware.engine_gpus import match_gpus, spill_sample
 from qwendesk.hardware.snapshot import GpuReading, Snapshot
 from qwendesk.hardware.snapshot_reader import SnapshotReader
 from qwendesk.hardware.spill import GpuAllocation, SpillState, SpillTrack, slowdown, start, step, worst
 from qwendesk.meters.answer_meter import AnswerMeter
-from qwendesk.meters.measured_speeds import MeasuredSpeeds
 from qwendesk.meters.meter_state import (
     MeterState,
     Spill,
@@ -66,20 +67,17 @@ class MeterService:
         remedies: RemedyService,
         *,
         reader: SnapshotReader | None = None,
-        speeds: MeasuredSpeeds | None = None,
-        reserve_bytes: Callable[[], int | None] = lambda: None,
+        app: Observed[AppOptions],
+        measured: Measurements,
         clock: Callable[[], float] = time.monotonic,
         estimate: EstimateLoad | None = None,
     ) -> None:
-        """`reserve_bytes` returns how many bytes of each GPU plans leave free at the moment.
-
-        `estimate` tells what speed is estimated for a model; without it measured speeds correct no estimate.
-        """
+        """`estimate` tells what speed is estimated for a model; without it measured speeds correct no estimate."""
         self._estimate = estimate
         self._engine, self._answers, self.remedies = engine, answers, remedies
         self._reader = reader or SnapshotReader()
-        self._speeds = speeds or MeasuredSpeeds()
-        self._reserve_bytes, self._clock = reserve_bytes, clock
+        self._speeds, self._snapshot = measured.speeds, measured.snapshot
+        self._app, self._clock = app, clock
         self.state = Observed(MeterState())
         self._report: LoadReport | None = None
         self._watched: dict[str, _WatchedGpu] = {}
@@ -169,7 +167,7 @@ class MeterService:
         self._report = report
         self._watched = {}
         self._tok_s_before_spill = None
-        self._reserve_at_load = self._reserve_bytes()
+        self._reserve_at_load = self._app.value.reserve_bytes
         self._answers.reset()
 
     def _watch(self, report: LoadReport, snapshot: Snapshot) -> None:
@@ -208,6 +206,7 @@ class MeterService:
             threads=report.options.n_threads or snapshot.system.cpu_cores if report is not None else None,
         )
         self.state.set(state.with_history(self.state.value.history, snapshot))
+        self._snapshot.set(snapshot)
 
     def _spill_state(self) -> SpillState | None:
         if self._report is None:

@@ -1,17 +1,18 @@
-"""Builds the services of the meters."""
+"""The services of the meters."""
 
 import sys
-from collections.abc import Callable
-from contextlib import AsyncExitStack
 
 import msgspec
 
+from qwendesk.core.app_options import AppOptions
+from qwendesk.core.observed import Observed
+from qwendesk.core.owner import Owner
 from qwendesk.engines.engine_service import EngineService
-from qwendesk.engines.load_measurements import MeasuredLoads
+from qwendesk.engines.measured_speeds import MeasuredSpeeds
+from qwendesk.engines.measurements import Measurements
 from qwendesk.hardware.snapshot_reader import SnapshotReader
 from qwendesk.meters.answer_meter import AnswerMeter
 from qwendesk.meters.load_comparer import LoadComparer
-from qwendesk.meters.measured_speeds import MeasuredSpeeds
 from qwendesk.meters.remedy_service import RemedyService
 from qwendesk.meters.service import MeterService
 from qwendesk.meters.spill_remedies import EstimateLoad, ReadHeaders, load_estimator
@@ -27,38 +28,26 @@ class MeterSource(msgspec.Struct, frozen=True):
     platform: str = sys.platform
 
 
-class MeterServices(msgspec.Struct):
-    service: MeterService
-    remedies: RemedyService
-    comparer: LoadComparer
-    platform: str
+class MeterServices(Owner):
+    """The services of this feature. Nothing is sampled before `service.start()`. Needs a running event loop."""
 
-
-def build_services(
-    engine: EngineService,
-    answers: AnswerMeter,
-    recorder: MeasuredLoads,
-    closing: AsyncExitStack,
-    *,
-    read_headers: ReadHeaders,
-    reserve_bytes: Callable[[], int],
-    source: MeterSource,
-) -> MeterServices:
-    """Build the services; nothing is sampled before `service.start()`. Needs a running event loop."""
-    estimate = source.estimate_load or load_estimator(
-        read_headers, lambda: engine.state, lambda: answers.context_tokens
-    )
-    remedies = RemedyService(engine, answers, estimate)
-    service = MeterService(
-        engine,
-        answers,
-        remedies,
-        reader=source.reader,
-        speeds=source.speeds,
-        reserve_bytes=reserve_bytes,
-        estimate=estimate,
-    )
-    comparer = LoadComparer(engine, service, recorder, read_headers=source.read_headers or read_headers)
-    closing.push_async_callback(comparer.close)
-    closing.push_async_callback(service.close)
-    return MeterServices(service, remedies, comparer, source.platform)
+    def __init__(
+        self,
+        engine: EngineService,
+        answers: AnswerMeter,
+        measured: Measurements,
+        *,
+        app: Observed[AppOptions],
+        source: MeterSource,
+    ) -> None:
+        super().__init__()
+        estimate = source.estimate_load or load_estimator(engine, answers)
+        self.remedies = RemedyService(engine, answers, estimate)
+        self.service = MeterService(
+            engine, answers, self.remedies, app=app, measured=measured, reader=source.reader, estimate=estimate
+        )
+        self.comparer = self.own(
+            LoadComparer(engine, self.service, measured.loads, read_headers=source.read_headers or engine.read_files)
+        )
+        self.own(self.service)
+        self.platform = source.platform

@@ -11,12 +11,13 @@ from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import MachineMemory
 from qwendesk.core.units import GIB
-from qwendesk.engine.state import EngineState
+from qwendesk.engines.engine_service import EngineService
 from qwendesk.hardware.expert_layers import count_cpu_expert_layers
 from qwendesk.hardware.ladder import ModelShape, StepId, experts_off_gpus, layers_on_gpu, step_levels
 from qwendesk.hardware.memory_estimate import memory_use
 from qwendesk.hardware.speed_estimate import estimate_speed
 from qwendesk.hardware.spill import HEADROOM_BYTES
+from qwendesk.meters.answer_meter import AnswerMeter
 from qwendesk.meters.meter_state import GpuBar, VramConsumer
 
 RemedyId = StepId | Literal["both", "eject"]
@@ -192,21 +193,16 @@ def bytes_needed(bars: tuple[GpuBar, ...], devices: Mapping[str, str], *, suspec
     return lacking
 
 
-def load_estimator(
-    read_headers: ReadHeaders, state: Callable[[], EngineState], context_tokens: Callable[[], int]
-) -> EstimateLoad:
-    """Return a function that estimates loads on the devices of `state` for a chat of `context_tokens`.
-
-    `read_headers` is called for each estimate, so it should use a cache.
-    """
+def load_estimator(engine: EngineService, answers: AnswerMeter) -> EstimateLoad:
+    """Return a function that estimates loads on the engine's devices for a chat as long as the present one."""
 
     def estimate(options: LoadOptions) -> LoadEstimate | None:
-        headers = read_headers(options)
+        headers = engine.read_files(options)
         if isinstance(headers, LoadFailure):
             return None
-        machine = MachineMemory(devices=state().devices, ram_total_bytes=0, ram_available_bytes=0)
+        machine = MachineMemory(devices=engine.state.devices, ram_total_bytes=0, ram_available_bytes=0)
         try:
-            return _estimate(headers, options, machine, context_tokens())
+            return _estimate(headers, options, machine, answers.context_tokens)
         except re.error:  # a tensor placement that the engine understood and Python doesn't
             return None
 

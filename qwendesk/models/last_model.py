@@ -35,6 +35,11 @@ class LastModel:
         self.last.set(_without_missing_files(self._file.read()))
         return self.last.value
 
+    def to_serve(self) -> LoadOptions:
+        """Return how to load the last model, or the built-in demo if there is none."""
+        demo = LoadOptions(model=str(paths.demo_model()), mmproj=str(paths.demo_mmproj()))
+        return self.last.value or self.read() or demo
+
     async def close(self) -> None:
         """Return when the last model has been saved, or saving failed."""
         self._unsubscribe()

@@ -1,7 +1,7 @@
 """How the models on this PC would run here, for the model picker."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -10,6 +10,7 @@ from qwendesk.core.observed import Observed
 from qwendesk.hub.library import LibraryModel
 from qwendesk.models.fit import FitLabel, Pc, plan_fit
 from qwendesk.models.library_service import LibraryService
+from qwendesk.models.offers import Offers
 
 _Planned = tuple[str, int, str, Pc]
 """What a fit depends on: the model's path and size, the path of its vision projector, and the hardware."""
@@ -18,8 +19,8 @@ _Planned = tuple[str, int, str, Pc]
 class LibraryFits:
     """Owns the fits of the library's models. Call `update` on the event loop's thread; it plans on another."""
 
-    def __init__(self, library: LibraryService, pc: Callable[[], Pc]) -> None:
-        self._library, self._pc = library, pc
+    def __init__(self, library: LibraryService, offers: Observed[Offers]) -> None:
+        self._library, self._offers = library, offers
         self._planned: dict[_Planned, FitLabel] = {}
         self._one_update = asyncio.Lock()
         self.state: Observed[Mapping[str, FitLabel]] = Observed(MappingProxyType({}))
@@ -28,7 +29,7 @@ class LibraryFits:
     async def update(self) -> None:
         """Plan the models of the library that aren't planned yet for this PC. Do nothing before the PC is known."""
         async with self._one_update:
-            pc = self._pc()
+            pc = self._offers.value.pc
             if pc.ram_bytes:
                 fits = await asyncio.to_thread(self._plan, self._library.current.models, pc)
                 self.state.set(MappingProxyType(fits))

@@ -10,6 +10,7 @@ import msgspec
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.links import real_path
 from qwendesk.core.observed import Observed
+from qwendesk.core.options import LoadOptions
 from qwendesk.core.translation import tr
 from qwendesk.hub.header_cache import HeaderCache
 from qwendesk.hub.library import Library, LibraryModel, model_at, scan
@@ -68,6 +69,19 @@ class LibraryService:
             searched, library, free_bytes = await asyncio.to_thread(self._scan, self.folders)
         self.state.update(library=library, free_bytes=free_bytes, is_scanned=True, searched=searched)
         return library
+
+    async def usable(self) -> list[LibraryModel]:
+        """Return the models on this PC that have no known problem. Looks for them at the first call."""
+        library = self.current if self.state.value.is_scanned else await self.refresh()
+        return [model for model in library.models if not model.problem]
+
+    async def largest_first(self) -> tuple[LoadOptions, ...]:
+        """Scan the folders and return how to load each model without a known problem, the largest first."""
+        models = (model for model in (await self.refresh()).models if not model.problem and model.facts is not None)
+        return tuple(
+            LoadOptions(model=model.path, mmproj=model.mmproj.path if model.mmproj is not None else "")
+            for model in sorted(models, key=lambda model: model.n_bytes, reverse=True)
+        )
 
     async def add_models_folder(self, folder: str) -> None:
         """Add a folder that downloads and imports may go to, after the others."""

@@ -9,7 +9,6 @@ import msgspec
 from qwendesk.core.app_options import AppOptions
 from qwendesk.core.observed import Observed, Unsubscribe
 from qwendesk.core.translation import tr
-from qwendesk.core.units import MIB
 from qwendesk.hub.access_tokens import TokenPlace, delete_token, load_token, save_token, token_place
 from qwendesk.hub.network import HubError, Network, endpoint_from_environment
 from qwendesk.hub.remote import Hub
@@ -165,6 +164,6 @@ def _connection_of(options: AppOptions, token_version: int) -> NetworkOptions:
         endpoint=options.hub_endpoint.rstrip("/") or endpoint_from_environment(),
         proxy=options.proxy,
         is_offline=options.offline,
-        limit_bytes_per_s=options.download_limit_mb_s * MIB,
+        limit_bytes_per_s=options.download_limit_bytes_per_s,
         token_version=token_version,
     )

@@ -16,8 +16,9 @@ from qwendesk.core.plan import DriveKind
 from qwendesk.core.units import GIB
 from qwendesk.engine.protocol import Devices
 from qwendesk.engines.engine_service import EngineService
+from qwendesk.engines.measurements import Measurements
 from qwendesk.hardware.engine_gpus import gpus_for_models, sees_card
-from qwendesk.hardware.snapshot import GpuReading, Snapshot
+from qwendesk.hardware.snapshot import Snapshot
 from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.catalog_schema import CatalogFile, CatalogModel, Repository
 from qwendesk.models.catalog_service import CatalogService
@@ -89,16 +90,14 @@ class OffersService:
         engine: EngineService,
         settings: SettingsService,
         catalog: CatalogService,
+        measured: Measurements,
         *,
         ram_bytes: Callable[[], int] = lambda: psutil.virtual_memory().total,
-        gpu_factor: Callable[[], float] = lambda: 1.0,
-        readings: Callable[[], Sequence[GpuReading]] = tuple,
         drive: Callable[[], DriveKind] = lambda: "",
     ) -> None:
-        """`gpu_factor` returns by how much the GPUs were faster than estimated, `readings` what the probes read,
-        `drive` the drive that models are downloaded to."""
+        """`drive` returns the drive that models are downloaded to; it may block."""
         self._engine, self._settings, self._catalog, self._ram_bytes = engine, settings, catalog, ram_bytes
-        self._gpu_factor, self._readings, self._drive = gpu_factor, readings, drive
+        self._measured, self._drive = measured, drive
         self.state = Observed(Offers())
         self._devices: Devices | EngineExit | None = None
         self._drive_query: threading.Thread | None = None
@@ -178,7 +177,13 @@ class OffersService:
         problem = devices.sentence if isinstance(devices, EngineExit) else ""
         known = devices.devices if isinstance(devices, Devices) else ()
         pc = make_pc(
-            known, self._ram_bytes(), reserve, problem, self._gpu_factor(), self._readings(), self._find_drive()
+            known,
+            self._ram_bytes(),
+            reserve,
+            problem,
+            self._measured.speeds.gpu_factor,
+            self._measured.gpus,
+            self._find_drive(),
         )
         catalog = self._catalog.store.catalog
         offers = make_offers(catalog, pc, with_pictures=with_pictures)

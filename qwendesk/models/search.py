@@ -1,7 +1,7 @@
 """Searches the Hub, and lists the files of one repository with whether they fit this PC."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -17,6 +17,7 @@ from qwendesk.hub.remote import FoundRepo, RemoteFile, Sort
 from qwendesk.hub.remote_header import remote_facts
 from qwendesk.models.fit import FitLabel, Pc, estimate_fit, estimate_mmproj, plan_fit
 from qwendesk.models.network import NetworkService
+from qwendesk.models.offers import Offers
 from qwendesk.models.uploaders import preferred_repository
 
 _MIN_BYTES_PER_PARAM = 0.3
@@ -89,8 +90,8 @@ class ModelSearch:
     The answer to an earlier search or repository is dropped when a newer one has been asked for.
     """
 
-    def __init__(self, network: NetworkService, pc: Callable[[], Pc], catalog: CatalogStore) -> None:
-        self._network, self._pc, self._catalog = network, pc, catalog
+    def __init__(self, network: NetworkService, offers: Observed[Offers], catalog: CatalogStore) -> None:
+        self._network, self._offers, self._catalog = network, offers, catalog
         self.state = Observed(SearchState())
         self._searches = self._opens = 0
 
@@ -115,7 +116,7 @@ class ModelSearch:
                 self.state.update(state="failed", problem=error.sentence, hits=hits)
             return
         if ticket == self._searches:
-            hits = tuple(_make_hit(each, self._pc()) for each in found if not draft_mark(each.repo))
+            hits = tuple(_make_hit(each, self._offers.value.pc) for each in found if not draft_mark(each.repo))
             self.state.update(state="done", hits=hits)
 
     async def open(self, repo: str) -> None:
@@ -146,7 +147,7 @@ class ModelSearch:
 
     def _catalog_hits(self) -> tuple[HubSearchHit, ...]:
         """Return the preferred repository of each model of the catalog."""
-        catalog, pc = self._catalog.catalog, self._pc()
+        catalog, pc = self._catalog.catalog, self._offers.value.pc
         repositories = (preferred_repository(catalog, model) for model in catalog.models)
         return tuple(
             msgspec.structs.replace(_make_hit(_found(each), pc), model=catalog.model(each.model))
@@ -156,7 +157,7 @@ class ModelSearch:
 
     def _catalog_files(self, repo: str) -> tuple[RepoFile, ...]:
         """Return the files of `repo` in the catalog, smallest first; none if it isn't there."""
-        catalog, pc = self._catalog.catalog, self._pc()
+        catalog, pc = self._catalog.catalog, self._offers.value.pc
         repository = catalog.repository(repo)
         model = catalog.model(repository.model) if repository is not None else None
         if repository is None or model is None:
@@ -181,7 +182,7 @@ class ModelSearch:
 
     def _list_files(self, repo: str) -> tuple[tuple[RemoteFile, ...], OpenedRepo]:
         files = self._network.hub().files(repo)
-        catalog, pc = self._catalog.catalog, self._pc()
+        catalog, pc = self._catalog.catalog, self._offers.value.pc
         known = catalog.repository(repo)
         model = catalog.model(known.model) if known is not None else None
         items = repo_files(files)
@@ -204,7 +205,7 @@ class ModelSearch:
             facts = remote_facts(self._network.hub(), file)
         except (QwenDeskError, BadModelFile) as error:
             return msgspec.structs.replace(opened, facts_problem=error.sentence)
-        pc = self._pc()
+        pc = self._offers.value.pc
         items = tuple(_with_fit(each, scale_facts(facts, each.n_bytes), pc) for each in opened.items)
         return msgspec.structs.replace(opened, items=items, facts=msgspec.structs.replace(facts, tensors=()))
 

@@ -1,15 +1,13 @@
-"""Builds the services of this feature, for the window and the command line."""
+"""The services of the models feature, for the window and the command line."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Mapping
 from pathlib import Path
 
-import msgspec
-
 from qwendesk.core.observed import Observed
+from qwendesk.core.owner import Owner
 from qwendesk.engines.engine_service import EngineService
+from qwendesk.engines.measurements import Measurements
 from qwendesk.hardware.drives import drive_of
-from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.hub.catalog_updates import CatalogStore
 from qwendesk.models.catalog_service import CatalogService
 from qwendesk.models.checks import ChecksService
@@ -30,88 +28,48 @@ from qwendesk.settings.profiles import ProfilesService
 from qwendesk.settings.service import SettingsService
 
 
-class ModelServices(msgspec.Struct, frozen=True):
-    """The services of this feature."""
+class ModelFiles(Owner):
+    """The models on this PC, the catalog and the connection to the Hub: what the engine needs to load a file."""
 
-    library: LibraryService
-    fits: LibraryFits
-    network: NetworkService
-    catalog: CatalogService
-    token: TokenService
-    downloads: DownloadsService
-    offers: OffersService
-    search: ModelSearch
-    checks: ChecksService
-    templates: TemplatesService
-    fixes: FixesService
-    moves: MovesService
-    load_options: LoadOptionsService
-    list: ModelList
-    first_start: FirstStartService
-    last_model: LastModel
-    speeds: Observed[Mapping[str, float]]
-    """The speed that was measured on this PC, in tokens per second, by the name of the model's file."""
+    def __init__(self, settings: SettingsService, profiles: ProfilesService, library: LibraryService) -> None:
+        super().__init__()
+        self.settings, self.library = settings, library
+        self.network = self.own(NetworkService(settings))
+        self.catalog = self.own(CatalogService(CatalogStore(), settings, self.network.hub))
+        self.templates = TemplatesService(self.network.hub)
+        self.load_options = LoadOptionsService(library, self.templates, profiles, self.catalog.load)
 
 
-def build_model_services(
-    settings: SettingsService,
-    profiles: ProfilesService,
-    engine: EngineService,
-    library: LibraryService,
-    closing: AsyncExitStack,
-    *,
-    speeds: Observed[Mapping[str, float]],
-    gpu_factor: Callable[[], float] = lambda: 1.0,
-    readings: Callable[[], Sequence[GpuReading]] = tuple,
-) -> ModelServices:
-    """Build the services, and push on `closing` how each is closed. Needs a running event loop; starts nothing."""
-    network = NetworkService(settings)
-    closing.callback(network.close)
-    catalog = CatalogService(CatalogStore(), settings, network.hub)
-    closing.push_async_callback(catalog.close)
-    offers = OffersService(
-        engine,
-        settings,
-        catalog,
-        gpu_factor=gpu_factor,
-        readings=readings,
-        drive=lambda: drive_of(Path(library.folders.models[0])),
-    )
-    closing.push_async_callback(offers.close)
-    closing.callback(library.state.subscribe_field(_download_folder, lambda _folder: offers.plan_again()))
-    checks = ChecksService(library, settings, catalog, network.hub)
-    closing.push_async_callback(checks.close)
-    downloads = DownloadsService(network, library, remember_hashes=checks.remember)
-    closing.push_async_callback(downloads.close)
-    templates = TemplatesService(network.hub)
-    moves = MovesService(library, checks)
-    closing.push_async_callback(moves.close)
-    load_options = LoadOptionsService(library, templates, profiles, catalog.load)
-    models = ModelList(library, checks, moves, templates, downloads)
-    closing.callback(models.close)
-    first_start = FirstStartService(engine, library, offers, downloads, load_options.options_for)
-    closing.push_async_callback(first_start.close)
-    last_model = LastModel(engine)
-    closing.push_async_callback(last_model.close)
-    return ModelServices(
-        library=library,
-        fits=LibraryFits(library, lambda: offers.state.value.pc),
-        network=network,
-        catalog=catalog,
-        token=TokenService(network),
-        downloads=downloads,
-        offers=offers,
-        search=ModelSearch(network, lambda: offers.state.value.pc, catalog.store),
-        checks=checks,
-        templates=templates,
-        fixes=FixesService(library, templates, downloads),
-        moves=moves,
-        load_options=load_options,
-        list=models,
-        first_start=first_start,
-        last_model=last_model,
-        speeds=speeds,
-    )
+class ModelServices(Owner):
+    """The services of this feature. Nothing runs yet. Needs a running event loop."""
+
+    def __init__(self, files: ModelFiles, engine: EngineService, measured: Measurements) -> None:
+        super().__init__()
+        library, settings = files.library, files.settings
+        self.library, self.network, self.catalog = library, files.network, files.catalog
+        self.templates, self.load_options = files.templates, files.load_options
+        self.token = TokenService(self.network)
+        self.offers = self.own(
+            OffersService(engine, settings, self.catalog, measured, drive=lambda: drive_of(Path(_folder(library))))
+        )
+        self.at_close(library.state.subscribe_field(_download_folder, lambda _folder: self.offers.plan_again()))
+        self.fits = LibraryFits(library, self.offers.state)
+        self.search = ModelSearch(self.network, self.offers.state, self.catalog.store)
+        self.checks = self.own(ChecksService(library, settings, self.catalog, self.network.hub))
+        self.downloads = self.own(DownloadsService(self.network, library, remember_hashes=self.checks.remember))
+        self.fixes = FixesService(library, self.templates, self.downloads)
+        self.moves = self.own(MovesService(library, self.checks))
+        self.list = self.own(ModelList(library, self.checks, self.moves, self.templates, self.downloads))
+        self.first_start = self.own(
+            FirstStartService(engine, library, self.offers, self.downloads, self.load_options.options_for)
+        )
+        self.last_model = self.own(LastModel(engine))
+        self.speeds: Observed[Mapping[str, float]] = measured.speeds.by_file
+        """The speed that was measured on this PC, in tokens per second, by the name of the model's file."""
+
+
+def _folder(library: LibraryService) -> str:
+    return library.folders.models[0]
 
 
 def _download_folder(library: LibraryState) -> str:

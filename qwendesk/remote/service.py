@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from qwendesk.core.app_options import AppOptions
 from qwendesk.core.certificate_fingerprint import certificate_fingerprint
 from qwendesk.core.errors import BadRequest, QwenDeskError
 from qwendesk.core.observed import Observed
@@ -63,12 +64,12 @@ class RemoteService:
 
     def __init__(
         self,
-        is_offline: Callable[[], bool],
-        own_addresses: Callable[[], Sequence[str]] = tuple,
+        app: Observed[AppOptions],
+        own_addresses: Observed[tuple[str, ...]] | None = None,
         servers: ServerList | None = None,
     ) -> None:
-        """`own_addresses` returns those of this app's server, which it must not use itself."""
-        self._is_offline, self._own_addresses = is_offline, own_addresses
+        """`own_addresses` are those of this app's server, which it must not use itself."""
+        self._app, self._own_addresses = app, own_addresses or Observed[tuple[str, ...]](())
         self._list = servers or ServerList()
         self.state = Observed(RemoteState(tuple(map(ListedServer, self._list.read()))))
         self._search: asyncio.Task[None] | None = None
@@ -223,15 +224,15 @@ class RemoteService:
     def _note_found(self, server: RemoteServer) -> None:
         known = {each.server.address for each in self.state.value.servers}
         known |= {each.address for each in self.state.value.found}
-        if server.address not in known and not is_own_server(server.address, self._own_addresses()):
+        if server.address not in known and not is_own_server(server.address, self._own_addresses.value):
             self.state.update(found=(*self.state.value.found, server))
 
     def _check(self, address: str) -> None:
-        if is_own_server(address, self._own_addresses()):
+        if is_own_server(address, self._own_addresses.value):
             raise BadRequest(
                 tr("That is this app"), tr("{0} is the server of this app. It already uses its own models.", address)
             )
-        if self._is_offline() and not is_private_address(address):
+        if self._app.value.offline and not is_private_address(address):
             raise BadRequest(
                 tr("Offline"), tr("QwenDesk is set to offline, and {0} is on the internet. Nothing was sent.", address)
             )

@@ -5,6 +5,8 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 
 import msgspec
 
+from qwendesk.chat.question_files import answer_options
+from qwendesk.core.chats import ChatSettings
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.failures import EngineExit
 from qwendesk.core.generation_options import GenerationOptions
@@ -37,6 +39,13 @@ _MESSAGE_BYTES = 500
 """A message costs as much time to hash as so many more of its characters."""
 MakeOptions = Callable[[Question, LoadReport], GenerationOptions]
 """Returns the options of an answer before what the client sets: the preset of the model's family."""
+
+
+def served_options(question: Question, report: LoadReport) -> GenerationOptions:
+    """Return the options of an answer for another program: with tools, the preset for code, if the model thinks."""
+    thinks = question.thinking is not False and report.can_think
+    preset = "precise" if question.tools_json and thinks else ""
+    return answer_options(ChatSettings(preset=preset, thinking=question.thinking), report)
 
 
 class Answering:

@@ -9,14 +9,17 @@ from pathlib import Path, PurePath
 
 import msgspec
 
+from qwendesk.core.app_options import AppOptions
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.file_names import model_name
 from qwendesk.core.model_titles import model_title
+from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.served_model import is_served
 from qwendesk.engine.load_failures import cancelled_load
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engines.engine_service import EngineService
+from qwendesk.models.library_service import LibraryService
 from qwendesk.server.refusals import Refused
 
 _MOST_NAMED = 12
@@ -32,6 +35,15 @@ and what people and our set-ups write where a program wants any name."""
 
 async def _none() -> None:
     return None
+
+
+def named_models(library: LibraryService, app: Observed[AppOptions]) -> Callable[[], Awaitable[Sequence[Path] | None]]:
+    """Return what lists the models that clients can name: all on this PC, if the user lets them."""
+
+    async def models() -> list[Path] | None:
+        return [Path(model.path) for model in await library.usable()] if app.value.serve_any_model else None
+
+    return models
 
 
 class ListedModel(msgspec.Struct, frozen=True):

@@ -18,7 +18,7 @@ from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import EngineClient
 from qwendesk.server.access import Access
-from qwendesk.server.answering import Answering, MakeOptions
+from qwendesk.server.answering import Answering, MakeOptions, served_options
 from qwendesk.server.certificates import Certificate, host_names, network_hosts, own_certificate
 from qwendesk.server.fair_queue import FairQueue
 from qwendesk.server.keys import ServerKey, read_keys
@@ -96,8 +96,16 @@ class ServerService:
     """One server on the loaded model. Call its methods on the event loop's thread."""
 
     def __init__(
-        self, client: EngineClient, models: ServedModels, make_options: MakeOptions, limits: Limits | None = None
+        self,
+        client: EngineClient,
+        models: ServedModels,
+        make_options: MakeOptions = served_options,
+        *,
+        limits: Limits | None = None,
+        addresses: Observed[tuple[str, ...]] | None = None,
     ) -> None:
+        """`addresses` is told all addresses at which the server is reached."""
+        self._addresses = addresses or Observed[tuple[str, ...]](())
         self._client, self._make_options, self._limits = client, make_options, limits or Limits()
         self.models = models
         self.observed = Observed(ServerState())
@@ -119,7 +127,7 @@ class ServerService:
         async with self._lock:
             await self._stop()
             try:
-                self.observed.set(await self._start(options))
+                self._set(await self._start(options))
             except BaseException:  # also if the caller is cancelled: nothing listens then
                 await self._stop()
                 raise
@@ -129,6 +137,9 @@ class ServerService:
         """Stop the server and all its answers, even if the caller is cancelled meanwhile."""
         async with self._lock:
             await self._stop()
+
+    async def close(self) -> None:
+        await self.stop()
 
     async def _start(self, options: ServerOptions) -> ServerState:
         keys = await asyncio.to_thread(read_keys, options.key_file or default_key_file())
@@ -161,7 +172,11 @@ class ServerService:
             if runner is not None:
                 await asyncio.shield(runner.cleanup())
         finally:
-            self.observed.set(ServerState())
+            self._set(ServerState())
+
+    def _set(self, state: ServerState) -> None:
+        self._addresses.set(state.addresses)
+        self.observed.set(state)
 
     def _make_app(self, options: ServerOptions, keys: tuple[ServerKey, ...]) -> "HttpApp":
         from qwendesk.server.http_app import HttpApp

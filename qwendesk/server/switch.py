@@ -3,8 +3,6 @@
 import asyncio
 import itertools
 import socket
-from collections.abc import Callable, Mapping
-from typing import Any
 
 import msgspec
 
@@ -15,6 +13,7 @@ from qwendesk.core.translation import tr
 from qwendesk.server.keys import KEY_VARIABLE, given_key, renew_key
 from qwendesk.server.service import PortNotUsable, ServerOptions, ServerService, default_key_file
 from qwendesk.server.setups.programs import Target
+from qwendesk.settings.service import SettingsService
 
 _USUAL_CONTEXT = 32_768
 """Tokens that programs are told of while no model is loaded."""
@@ -34,19 +33,18 @@ class ServerSwitch:
     def __init__(
         self,
         server: ServerService,
-        settings: Callable[[], AppOptions],
-        change_settings: Callable[[Mapping[str, Any]], None],
+        settings: SettingsService,
     ) -> None:
-        self.server, self._settings, self._change = server, settings, change_settings
+        self.server, self._settings = server, settings
         self.observed = Observed(SwitchState())
 
     @property
     def options(self) -> AppOptions:
-        return self._settings()
+        return self._settings.options
 
     async def follow_settings(self) -> None:
         """Start or stop the server, as the settings say."""
-        options = self._settings()
+        options = self._settings.options
         self.observed.set(SwitchState(is_busy=True))
         try:
             if options.serve:
@@ -62,22 +60,22 @@ class ServerSwitch:
             self.observed.set(SwitchState())
 
     async def set_on(self, *, on: bool) -> None:
-        self._change({"serve": on})
+        self._settings.change({"serve": on})
         await self.follow_settings()
 
     async def set_port(self, port: int) -> None:
         """Use another port. Raise BadOption for one out of range."""
-        if port != self._settings().server_port:
-            self._change({"server_port": port})
+        if port != self._settings.options.server_port:
+            self._settings.change({"server_port": port})
             await self.follow_settings()
 
     async def take_free_port(self) -> None:
         """Use a port that no program has now."""
-        await self.set_port(await asyncio.to_thread(_free_port, self._settings().server_port))
+        await self.set_port(await asyncio.to_thread(_free_port, self._settings.options.server_port))
 
     async def let_network_in(self, *, allowed: bool) -> None:
         """Let other PCs reach the server, or no longer."""
-        self._change({"serve_network": allowed})
+        self._settings.change({"serve_network": allowed})
         await self.follow_settings()
 
     async def renew_key(self) -> None:

@@ -1,8 +1,7 @@
 """The tools that come with the app."""
 
-from collections.abc import Callable
-
 from qwendesk.core.app_options import AppOptions
+from qwendesk.core.observed import Observed
 from qwendesk.toolbox.calculator import CALCULATOR
 from qwendesk.toolbox.clock import clock
 from qwendesk.toolbox.edit_file import edit_file
@@ -17,17 +16,17 @@ from qwendesk.toolbox.web_tools import web_tools
 def builtin_tools(
     indexes: FolderIndexes | None = None,
     edits: EditHistory | None = None,
-    options: Callable[[], AppOptions] = AppOptions,
+    app: Observed[AppOptions] | None = None,
 ) -> tuple[Tool, ...]:
     """Return all of them, in the order in which they are shown.
 
-    `edits` keeps what changes of files replace. `options` returns the app's options as they are then.
+    `edits` keeps what changes of files replace.
     """
     return (
         clock(),
         CALCULATOR,
         *file_tools(indexes or FolderIndexes()),
         edit_file(edits),
-        *web_tools(options),
+        *web_tools(app or Observed(AppOptions())),
         run_python(),
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from qwendesk.core import paths
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.json_file import JsonFile
@@ -39,6 +40,11 @@ class Grants(msgspec.Struct, frozen=True):
     always: tuple[Grant, ...] = ()
     allowed: dict[str, str] = {}
     """How tools of others were when the user last allowed a call: their fingerprints by name."""
+
+
+def consents_file() -> JsonFile[Grants]:
+    """Return the file of the user's lasting consents."""
+    return JsonFile(paths.config_folder() / "tool_consents.json", Grants, Grants)
 
 
 class ToolService:

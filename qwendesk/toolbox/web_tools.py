@@ -1,9 +1,9 @@
 """The tools that use the Internet. They ask each time, with all that they would send."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from qwendesk.core.app_options import AppOptions
+from qwendesk.core.observed import Observed
 from qwendesk.core.tool_context import CallContext
 from qwendesk.core.translation import mark
 from qwendesk.toolbox.tool import Arguments, Tool
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from qwendesk.toolbox.web.read_page import Internet
 
 
-def web_tools(options: Callable[[], AppOptions], internet: "Internet | None" = None) -> tuple[Tool, ...]:
+def web_tools(app: Observed[AppOptions], internet: "Internet | None" = None) -> tuple[Tool, ...]:
     """Return the two tools. `options` returns the app's options as they are then.
 
     `internet` replaces how pages are reached. What the tools need is imported at the first call: it takes a tenth of a
@@ -22,22 +22,22 @@ def web_tools(options: Callable[[], AppOptions], internet: "Internet | None" = N
     async def preview_search(arguments: Arguments, _context: CallContext) -> str:
         from qwendesk.toolbox.web.web_search import chosen_service, preview
 
-        return preview(arguments, chosen_service(options()))
+        return preview(arguments, chosen_service(app.value))
 
     async def run_search(arguments: Arguments, context: CallContext) -> str:
         from qwendesk.toolbox.web.web_search import chosen_service, run
 
-        return await run(arguments, context, chosen_service(options()))
+        return await run(arguments, context, chosen_service(app.value))
 
     async def preview_page(arguments: Arguments, _context: CallContext) -> str:
         from qwendesk.toolbox.web import read_page
 
-        return read_page.preview(arguments, options(), internet or read_page.internet())
+        return read_page.preview(arguments, app.value, internet or read_page.internet())
 
     async def run_page(arguments: Arguments, context: CallContext) -> str:
         from qwendesk.toolbox.web import read_page
 
-        return await read_page.run(arguments, context, options(), internet or read_page.internet())
+        return await read_page.run(arguments, context, app.value, internet or read_page.internet())
 
     return (
         Tool(

@@ -12,10 +12,12 @@ from qwendesk.bench import auto_tune
 from qwendesk.bench.auto_tune import AutoTune, TuneState
 from qwendesk.bench.bench_runs import BenchRuns
 from qwendesk.core import paths
+from qwendesk.core.app_options import AppOptions
 from qwendesk.core.benchmarks import SpeedTest
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.model_facts import ModelFacts
+from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import Plan
 from qwendesk.core.units import GIB
@@ -25,6 +27,7 @@ from qwendesk.engine.protocol import Allocation, Devices, LoadReport, RequestFai
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.load_decision import decide, facts_for
 from qwendesk.engines.load_planner import LoadPlanner
+from qwendesk.engines.measurements import Measurements
 from qwendesk.settings.profiles import ProfilesService
 from tests.fakes.bench import FakeBenchClient
 
@@ -74,7 +77,7 @@ class Desk:
         self.client = WorkerClient()
         self.engine = EngineService(self.client, decide=decide)
         self.profiles = ProfilesService(folder / "profiles.json")
-        self.planner = LoadPlanner(lambda: 1.0, tuple, dict)
+        self.planner = LoadPlanner(Observed(AppOptions(reserve_gb=1.0)), Measurements())
         self.clock = Clock()
         self.reloaded: list[str] = []
         self.watches: list[Watch] = []

@@ -16,7 +16,6 @@ from qwendesk.bench.quality_service import QualityPlan, QualityService
 from qwendesk.bench.records import BenchRecords
 from qwendesk.bench.speed_service import SpeedService
 from qwendesk.bench.speeds import SpeedPlan
-from qwendesk.chat.question_files import answer_options, read_question
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.state import Phase
 from qwendesk.engines.engine_service import EngineService
@@ -56,15 +55,12 @@ async def quality(runs: BenchRuns, folder: Path) -> None:
 
 async def compare(runs: BenchRuns, _folder: Path) -> None:
     """Compare two models, neither of which the chat's engine has loaded."""
-    engine = EngineService(FakeEngineClient(), decide=decide_by_default)
 
     async def options_for(model: Path) -> LoadOptions:
         return LoadOptions(model=str(model))
 
-    service = CompareService(
-        engine, FakeEngineClient(), runs, options_for=options_for, read_question=read_question,
-        make_options=answer_options,
-    )  # fmt: skip
+    engine = EngineService(FakeEngineClient(), decide=decide_by_default, options_for=options_for)
+    service = CompareService(engine, FakeEngineClient(), runs)
     columns = (Column(model="/models/one.gguf"), Column(model="/models/two.gguf"))
     try:
         await service.run(PromptComparison(prompt="Which colour?", columns=columns))

@@ -11,7 +11,6 @@ import pytest_asyncio
 from qwendesk.bench.bench_runs import BenchRuns
 from qwendesk.bench.compare import CompareService
 from qwendesk.bench.comparison import Column, ColumnResult, ComparisonState, PromptComparison
-from qwendesk.chat.question_files import answer_options, read_question
 from qwendesk.core import paths
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.options import LoadOptions
@@ -41,15 +40,12 @@ class Desk:
 
     def __init__(self) -> None:
         self.client = WorkerClient()
-        self.engine = EngineService(self.client, decide=decide)
+        self.engine = EngineService(self.client, decide=decide, options_for=options_for)
         self.runs = BenchRuns(self.engine, WorkerClient, decide)
         self.compare = CompareService(
             self.engine,
             self.client,
             self.runs,
-            options_for=options_for,
-            read_question=read_question,
-            make_options=answer_options,
         )
 
     async def ask(self, *columns: Column, prompt: str = QUESTION, files: tuple[str, ...] = ()) -> ComparisonState:

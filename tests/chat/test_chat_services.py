@@ -7,13 +7,15 @@ import pytest
 import pytest_asyncio
 
 from qwendesk.chat.chat_services import ChatServices
+from qwendesk.core.app_options import AppOptions
+from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
 from tests.fakes.engine import ScriptedAnswer
 
 
 @pytest_asyncio.fixture
 async def services(desk, tmp_path) -> AsyncIterator[ChatServices]:
-    services = ChatServices(desk.client, desk.engine)
+    services = ChatServices(desk.client, desk.engine, Observed(AppOptions(chat_states_gb=0, prepare_ahead=False)))
     await services.start(tmp_path)
     await desk.engine.load(LoadOptions(model="/models/Qwen3.5-9B-Q4_K_M.gguf"))
     yield services

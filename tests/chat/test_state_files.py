@@ -11,13 +11,21 @@ import pytest
 from qwendesk.chat.chat_saver import NoChatSaver
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.state_files import StateFiles
+from qwendesk.core.app_options import AppOptions
 from qwendesk.core.failures import EngineExit
+from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions, decided_options
+from qwendesk.core.units import GIB
 from qwendesk.engine.protocol import Generate, RequestFailed, SaveState, StateSaved
 from qwendesk.engines.engine_service import EngineService
 from tests.fakes.engine import DEMO_REPORT, FakeEngineClient
 
 GB = 10**9
+
+
+def room(n_bytes: int) -> Observed[AppOptions]:
+    """The app's options that allow so much disk space."""
+    return Observed(AppOptions(chat_states_gb=n_bytes / GIB))
 
 
 class Client:
@@ -66,7 +74,7 @@ async def until(condition: Callable[[], bool]) -> None:
 def test_a_state_is_written_once_the_engine_is_idle(tmp_path: Path) -> None:
     async def test() -> None:
         client = Client()
-        files = StateFiles(client, lambda: GB, tmp_path, idle_s=0.01)
+        files = StateFiles(client, room(GB), tmp_path, idle_s=0.01)
         answer(files, "one")
         await until(files.file_of("one").exists)
         await files.close()
@@ -78,7 +86,7 @@ def test_a_state_is_written_once_the_engine_is_idle(tmp_path: Path) -> None:
 def test_an_answer_that_begins_puts_writing_off(tmp_path: Path) -> None:
     async def test() -> None:
         client = Client()
-        files = StateFiles(client, lambda: GB, tmp_path, idle_s=0.01)
+        files = StateFiles(client, room(GB), tmp_path, idle_s=0.01)
         answer(files, "one")
         files.begin_answer("one")
         await files.save_before_unload()
@@ -93,7 +101,7 @@ def test_an_answer_that_begins_puts_writing_off(tmp_path: Path) -> None:
 def test_a_chat_that_hardly_grew_is_written_only_before_an_unload(tmp_path: Path) -> None:
     async def test() -> None:
         client = Client()
-        files = StateFiles(client, lambda: GB, tmp_path, idle_s=0.01)
+        files = StateFiles(client, room(GB), tmp_path, idle_s=0.01)
         answer(files, "one", 20_000)
         await until(lambda: client.saved == ["one"])
         answer(files, "one", 20_900)
@@ -111,7 +119,7 @@ def test_a_chat_that_hardly_grew_is_written_only_before_an_unload(tmp_path: Path
 @pytest.mark.parametrize("budget", [0, 150])
 def test_without_enough_room_nothing_is_written(tmp_path: Path, budget: int) -> None:
     async def test() -> None:
-        files = StateFiles(Client(), lambda: budget, tmp_path)
+        files = StateFiles(Client(), room(budget), tmp_path)
         file = files.begin_answer("one")
         assert bool(file) == bool(budget)
         files.end_answer("one", 5000)
@@ -124,7 +132,7 @@ def test_without_enough_room_nothing_is_written(tmp_path: Path, budget: int) -> 
 def test_the_oldest_files_are_deleted_beyond_the_budget(tmp_path: Path) -> None:
     async def test() -> None:
         (tmp_path / "mine.txt").write_bytes(bytes(1000))
-        files = StateFiles(Client(), lambda: 250, tmp_path)
+        files = StateFiles(Client(), room(250), tmp_path)
         for chat in ("one", "two", "three"):
             answer(files, chat)
             await files.save_before_unload()
@@ -139,7 +147,7 @@ def test_the_oldest_files_are_deleted_beyond_the_budget(tmp_path: Path) -> None:
 def test_a_deleted_chat_leaves_no_file_even_if_it_was_being_written(tmp_path: Path) -> None:
     async def test() -> None:
         client = Client()
-        files = StateFiles(client, lambda: GB, tmp_path)
+        files = StateFiles(client, room(GB), tmp_path)
         answer(files, "one")
         await files.save_before_unload()
         files.forget(["one", "unknown"])
@@ -156,8 +164,8 @@ def test_nothing_stays_that_should_not(tmp_path: Path) -> None:
     """Unfinished files of an earlier run, and all files once they are switched off."""
 
     async def test() -> None:
-        budget = 10**9
-        files = StateFiles(Client(), lambda: budget, tmp_path)
+        options = room(GB)
+        files = StateFiles(Client(), options, tmp_path)
         answer(files, "one")
         await files.save_before_unload()
         unfinished = tmp_path / f"{files.file_of('two').name}.4711.new"
@@ -167,7 +175,7 @@ def test_nothing_stays_that_should_not(tmp_path: Path) -> None:
         unfinished.write_bytes(bytes(10))
         await files.tidy()
         assert names(tmp_path) == [files.file_of("one").name]
-        budget = 0
+        options.set(AppOptions(chat_states_gb=0))
         await files.close()
         assert names(tmp_path) == []
 
@@ -185,7 +193,7 @@ def test_a_file_that_could_not_be_written_is_tried_again(tmp_path: Path) -> None
                 return await super().ask(request)
 
         client = FullDrive()
-        files = StateFiles(client, lambda: GB, tmp_path)
+        files = StateFiles(client, room(GB), tmp_path)
         answer(files, "one")
         await files.save_before_unload()
         client.is_full = False
@@ -201,7 +209,7 @@ def test_an_engine_that_does_not_answer_holds_up_nothing(tmp_path: Path, monkeyp
     async def test() -> None:
         client = Client()
         client.stalls = True
-        files = StateFiles(client, lambda: GB, tmp_path)
+        files = StateFiles(client, room(GB), tmp_path)
         answer(files, "one")
         await files.save_before_unload()
         client.stalls = False
@@ -217,7 +225,7 @@ def test_an_engine_that_died_is_no_error(tmp_path: Path) -> None:
             async def ask(self, request: SaveState) -> EngineExit:
                 return EngineExit(-9, "The engine stopped.")
 
-        files = StateFiles(Dead(), lambda: GB, tmp_path)
+        files = StateFiles(Dead(), room(GB), tmp_path)
         answer(files, "one")
         await files.close()
         assert names(tmp_path) == []
@@ -233,7 +241,7 @@ class Incognito(NoChatSaver):
 async def loaded(tmp_path: Path, saver: NoChatSaver) -> tuple[FakeEngineClient, EngineService, ChatService, StateFiles]:
     client = FakeEngineClient()
     engine = EngineService(client, decide=lambda options, _devices: decided_options(options))
-    files = StateFiles(client, lambda: GB, tmp_path)
+    files = StateFiles(client, room(GB), tmp_path)
     engine.before_unload = files.save_before_unload
     await engine.load(LoadOptions(model=DEMO_REPORT.options.model))
     return client, engine, ChatService(client, engine, saver, states=files), files

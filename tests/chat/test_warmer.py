@@ -12,8 +12,10 @@ from qwendesk.chat.chat_saver import NoChatSaver
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.state_files import StateFiles
 from qwendesk.chat.warmer import Warmer, runs_on_battery
+from qwendesk.core.app_options import AppOptions
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.messages import DocumentPart, ImagePart, TextPart
+from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions, decided_options
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.toolbox.calculator import CALCULATOR
@@ -30,10 +32,10 @@ class Desk:
     ) -> None:
         self.client = FakeEngineClient()
         self.engine = EngineService(self.client, decide=lambda options, _devices: decided_options(options))
-        self.files = StateFiles(self.client, lambda: 10**9, folder)
+        self.files = StateFiles(self.client, Observed(AppOptions(chat_states_gb=1)), folder)
         self.chat = ChatService(self.client, self.engine, saver, states=self.files)
         self.warmer = Warmer(
-            self.client, self.engine, self.chat, self.files, lambda: is_on, tools=tools,
+            self.client, self.engine, self.chat, self.files, Observed(AppOptions(prepare_ahead=is_on)), tools=tools,
             on_battery=lambda: on_battery, delay_s=0.0,
         )  # fmt: skip
 

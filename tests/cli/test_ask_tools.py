@@ -19,11 +19,12 @@ from qwendesk.core.app_options import AppOptions
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.errors import BadOption
 from qwendesk.core.messages import ToolCall
+from qwendesk.core.observed import Observed
 from qwendesk.core.tool_context import CallContext
 from qwendesk.engine.protocol import Generate
 from qwendesk.mcp.secret_values import save_secrets
 from qwendesk.mcp.server_config import McpServerList, NewServer, server_list_file
-from qwendesk.mcp_tools import server_switch
+from qwendesk.mcp.tools import server_switch
 from qwendesk.toolbox.web_tools import web_tools
 from tests.decoding import office_files
 from tests.fakes.engine import DEMO_REPORT, FakeEngineClient, ScriptedAnswer, ready
@@ -157,7 +158,7 @@ async def test_what_would_be_sent_is_shown_and_asked_about_despite_yes(typed, is
         options = AppOptions(search_service="searxng", searxng_address=f"http://127.0.0.1:{web.port}")
         chosen = read_tools("web_search", yes=True)
         terminal = Terminal(io.StringIO(), io.StringIO())
-        tools = CommandLineTools(chosen, terminal, ask, web_tools(lambda: options))
+        tools = CommandLineTools(chosen, terminal, ask, web_tools(Observed(options)))
         search = ToolCall("web_search", '{"query": "boats"}')
         record = await tools.run(search, CallContext("", ChatSettings(tools=chosen.names)))
         assert len(web.requests) == is_sent

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from qwendesk import feature_joins
 from qwendesk.bench.auto_tune import AutoTune
 from qwendesk.cli import main as cli
 from qwendesk.core.paths import demo_model
@@ -17,7 +16,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests of 10 milliseconds, and a clock that goes on by a second at each look: the search ends after a few."""
     seconds = iter(range(10_000))
     quick = partial(AutoTune, test_s=0.01, longest_s=60.0, clock=lambda: float(next(seconds)))
-    monkeypatch.setattr(feature_joins, "AutoTune", quick)
+    monkeypatch.setattr("qwendesk.cli.tune.AutoTune", quick)
 
 
 def test_what_was_tried_is_printed_with_its_speed(capsys: pytest.CaptureFixture[str]) -> None:

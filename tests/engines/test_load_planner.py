@@ -8,16 +8,20 @@ from unittest.mock import Mock
 import msgspec
 import pytest
 
+from qwendesk.core.app_options import AppOptions
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.failures import LoadFailure
+from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.paths import demo_model
 from qwendesk.core.plan import DriveKind, Plan
 from qwendesk.core.units import GIB, MIB
 from qwendesk.engine.dry_run_protocol import Estimated
 from qwendesk.engine.protocol import Allocation, Devices
+from qwendesk.engines.draft_speedups import DraftSpeedups
 from qwendesk.engines.load_decision import facts_for, machine_now
 from qwendesk.engines.load_planner import LoadPlanner
+from qwendesk.engines.measurements import Measurements
 from qwendesk.hardware.layer_split import HEADROOM_BYTES
 from qwendesk.hardware.planner import fixed_plan
 from qwendesk.hub.gguf import read_facts
@@ -44,14 +48,14 @@ def hollow(tmp_path: Path) -> LoadOptions:
 
 
 class Engine:
-    """Answers with our own memory and `more` on the card; remembers with which environment it was asked."""
+    """Answers with our own memory and `more` on the card; remembers what it was asked."""
 
     def __init__(self, more: int = 0) -> None:
         self._more = more
-        self.asked: list[tuple[LoadOptions, dict[str, str]]] = []
+        self.asked: list[LoadOptions] = []
 
-    async def __call__(self, options: LoadOptions, environment: dict[str, str]) -> Estimated:
-        self.asked.append((options, environment))
+    async def __call__(self, options: LoadOptions) -> Estimated:
+        self.asked.append(options)
         files = facts_for(options)
         assert not isinstance(files, LoadFailure)
         memory = fixed_plan(*files, machine_now(HERE), options).memory
@@ -77,8 +81,19 @@ async def decided(planner: LoadPlanner, options: LoadOptions) -> Plan:
     return planner.latest
 
 
-def planner_with(ask, **changes) -> LoadPlanner:
-    return LoadPlanner(lambda: 0.5, lambda: (), lambda: {"ENGINE": "chosen"}, ask=ask, **changes)
+class Drafts(Measurements):
+    """Drafts were measured to make answers so many times as fast."""
+
+    def __init__(self, speedup: float | None) -> None:
+        super().__init__(drafts=DraftSpeedups())
+        self.speedup = speedup
+
+    def draft_speedup(self, *_: object) -> float | None:
+        return self.speedup
+
+
+def planner_with(ask, measured: Measurements | None = None, **changes) -> LoadPlanner:
+    return LoadPlanner(Observed(AppOptions(reserve_gb=0.5)), measured or Measurements(), ask, **changes)
 
 
 async def test_exact_numbers_change_the_decided_options(hollow: LoadOptions) -> None:
@@ -88,7 +103,6 @@ async def test_exact_numbers_change_the_decided_options(hollow: LoadOptions) -> 
 
     exact = await decided(planner, hollow)
 
-    assert engine.asked[0][1] == {"ENGINE": "chosen"}
     assert exact.source == "engine"
     assert exact.accuracy.startswith("All numbers are the engine's own")
     assert exact.fits
@@ -96,7 +110,7 @@ async def test_exact_numbers_change_the_decided_options(hollow: LoadOptions) -> 
 
 
 async def test_estimate_is_used_if_the_dry_run_fails(hollow: LoadOptions) -> None:
-    async def never(_options: LoadOptions, _environment: object) -> Estimated:
+    async def never(_options: LoadOptions) -> Estimated:
         await asyncio.Event().wait()
         raise AssertionError
 
@@ -108,7 +122,7 @@ async def test_estimate_is_used_if_the_dry_run_fails(hollow: LoadOptions) -> Non
 
 
 async def test_refused_dry_run_leaves_the_estimate_with_the_reason(hollow: LoadOptions) -> None:
-    async def refuse(_options: LoadOptions, _environment: object) -> Estimated:
+    async def refuse(_options: LoadOptions) -> Estimated:
         return Estimated(id=0, problem="it does not know this file.")
 
     plan = await decided(planner_with(refuse), hollow)
@@ -134,7 +148,7 @@ async def test_load_beside_a_game_leaves_the_game_its_video_memory(hollow: LoadO
     beside_a_game = msgspec.structs.replace(CARD, free_bytes=4 * GIB)
     here = msgspec.structs.replace(HERE, devices=(beside_a_game, *HERE.devices[1:]))
 
-    async def refuse(_options: LoadOptions, _environment: object) -> Estimated:
+    async def refuse(_options: LoadOptions) -> Estimated:
         return Estimated(id=0, problem="it was not asked.")
 
     planner = planner_with(refuse)
@@ -186,7 +200,7 @@ def with_head(tmp_path: Path) -> LoadOptions:
 async def test_auto_drafts_where_that_was_faster_or_was_never_measured(
     with_head: LoadOptions, speedup: float | None, speculative: str, why: str
 ) -> None:
-    plan = await decided(planner_with(Engine(), draft_speedup=lambda _options: speedup), with_head)
+    plan = await decided(planner_with(Engine(), Drafts(speedup)), with_head)
     assert plan.options.speculative == speculative
     assert why in plan.why[-1]
 
@@ -194,7 +208,7 @@ async def test_auto_drafts_where_that_was_faster_or_was_never_measured(
 async def test_auto_drafts_nothing_where_the_head_would_take_memory_from_the_model(tmp_path: Path) -> None:
     """A 9B on a card of 9 GB: with the head, less would be left for the context."""
     tight = LoadOptions(model=str(write_hollow(tmp_path / "mtp.gguf", "9b", nextn_layers=1)), load_mode="mmap")
-    plan = await decided(planner_with(Engine(), draft_speedup=lambda _options: 2.0), tight)
+    plan = await decided(planner_with(Engine(), Drafts(2.0)), tight)
     assert plan.options.speculative == "off"
     assert "leave less for the model" in plan.why[-1]
 
@@ -202,7 +216,7 @@ async def test_auto_drafts_nothing_where_the_head_would_take_memory_from_the_mod
 async def test_a_choice_of_the_user_and_a_file_without_a_head_are_left_alone(
     with_head: LoadOptions, hollow: LoadOptions
 ) -> None:
-    planner = planner_with(Engine(), draft_speedup=lambda _options: 2.0)
+    planner = planner_with(Engine(), Drafts(2.0))
     assert (await decided(planner, msgspec.structs.replace(with_head, speculative="off"))).options.speculative == "off"
     assert (await decided(planner, hollow)).options.speculative == "off"
 
@@ -215,7 +229,7 @@ def demo_beside_a_head(tmp_path: Path) -> LoadOptions:
 
 
 async def test_auto_tries_a_head_in_a_file_of_its_own_and_plans_its_memory(demo_beside_a_head: LoadOptions) -> None:
-    planner = planner_with(Engine(), draft_speedup=lambda _options: None)
+    planner = planner_with(Engine(), Drafts(None))
     plan = await decided(planner, demo_beside_a_head)
     assert (plan.options.speculative, plan.options.draft_model) == ("mtp", demo_beside_a_head.draft_model)
     head = read_facts(Path(demo_beside_a_head.draft_model))
@@ -232,7 +246,7 @@ async def test_a_head_that_does_not_fit_is_left_out_with_a_sentence(
 ) -> None:
     write_demo_head(Path(demo_beside_a_head.draft_model), n_layers=12)
     asked = msgspec.structs.replace(demo_beside_a_head, speculative=speculative)
-    plan = await decided(planner_with(Engine(), draft_speedup=lambda _options: None), asked)
+    plan = await decided(planner_with(Engine(), Drafts(None)), asked)
     assert plan.options.draft_model == ""
     assert plan.why[-1] == (
         "The draft head mtp-demo.gguf is for another model than demo.gguf. The model is loaded without it."
@@ -241,6 +255,6 @@ async def test_a_head_that_does_not_fit_is_left_out_with_a_sentence(
 
 async def test_a_head_that_is_gone_is_left_out_with_a_sentence(demo_beside_a_head: LoadOptions) -> None:
     gone = msgspec.structs.replace(demo_beside_a_head, draft_model=f"{demo_beside_a_head.draft_model}.gone")
-    plan = await decided(planner_with(Engine(), draft_speedup=lambda _options: None), gone)
+    plan = await decided(planner_with(Engine(), Drafts(None)), gone)
     assert "mtp-demo.gguf.gone could not be found" in plan.why[-1]
     assert plan.options.draft_model == ""

@@ -15,14 +15,14 @@ from qwendesk.cli import serve as command
 from qwendesk.cli.main import make_parser
 from qwendesk.cli.terminal import Interrupts, Terminal
 from qwendesk.engine.contract import EngineClient
-from qwendesk.services import Services, build_services
+from qwendesk.services import App
 from tests.fakes.engine import decide_by_default
 
 
 class Served:
     """A running `qwendesk serve`, as a client reaches it."""
 
-    def __init__(self, services: Services, session: aiohttp.ClientSession, url: str) -> None:
+    def __init__(self, services: App, session: aiohttp.ClientSession, url: str) -> None:
         self.services, self._session, self._url = services, session, url
 
     async def get(self, path: str) -> tuple[int, Any]:
@@ -44,20 +44,20 @@ class Served:
 @contextlib.asynccontextmanager
 async def served(client: EngineClient, *arguments: str) -> AsyncIterator[Served]:
     """Run `qwendesk serve` with these arguments. What it refuses is raised as QwenDeskError."""
-    made: list[Services] = []
+    made: list[App] = []
 
     async def engines() -> Any:
         return SimpleNamespace(client=lambda: client)
 
-    def build(client: EngineClient, closing: contextlib.AsyncExitStack, **_: Any) -> Services:
-        made.append(build_services(client, closing, decide=decide_by_default))
+    def build(client: EngineClient, **_: Any) -> App:
+        made.append(App(client, decide=decide_by_default))
         return made[-1]
 
     out, interrupts = io.StringIO(), Interrupts()
     options = make_parser().parse_args(["serve", "--json", "--port", "0", *arguments])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(command, "preferred_engine", engines)
-        patch.setattr(command, "build_services", build)
+        patch.setattr(command, "App", build)
         serving = asyncio.ensure_future(command.serve(options, Terminal(out, out), interrupts))
         while not out.getvalue() and not serving.done():  # noqa: ASYNC110 - the line is its only sign
             await asyncio.sleep(0.001)

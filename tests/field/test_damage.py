@@ -13,9 +13,11 @@ from qwendesk.app.window.main_window import MainWindow
 from qwendesk.chat.chat_list_state import StoreProblem
 from qwendesk.chat.chat_services import ChatServices
 from qwendesk.core import paths
+from qwendesk.core.app_options import AppOptions
 from qwendesk.core.chat_tree import ChatNode
 from qwendesk.core.chats import ChatSettings, ChatSummary
 from qwendesk.core.messages import CallRecord, Message, TextPart, ToolCall, ToolStep
+from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.tool_context import ConsentRequest
 from qwendesk.engines.engine_service import EngineService
@@ -63,7 +65,9 @@ class ToolDesk:
         self.asked: list[ConsentRequest] = []
         self.tools.waiting.subscribe(self._refuse)
         self.engine = EngineService(self.client, decide=decide_by_default)
-        self.chats = ChatServices(self.client, self.engine, tools=self.tools)
+        self.chats = ChatServices(
+            self.client, self.engine, Observed(AppOptions(chat_states_gb=0, prepare_ahead=False)), tools=self.tools
+        )
         self.problems: list[StoreProblem] = []
         self.chats.chat_list.subscribe(lambda event: isinstance(event, StoreProblem) and self.problems.append(event))
 

@@ -16,8 +16,10 @@ import pytest_asyncio
 
 from qwendesk.cli import main as cli
 from qwendesk.core import paths
+from qwendesk.core.app_options import AppOptions
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import text_message
+from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.served_model import ServedModel
 from qwendesk.engine.protocol import Delta, Finished, Generate, LoadReport, PromptProgress
@@ -219,7 +221,7 @@ async def test_a_server_that_never_begins_is_given_up(remote: RemoteDesk, monkey
 async def test_a_question_about_models_that_is_answered_byte_by_byte_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "_WHOLE_ASK_S", 0.1)
     server = await made_up_server.MadeUpServer({"/v1/models": Stream([b"[" * 5], holds=True)}).start()
-    service = RemoteService(lambda: False)
+    service = RemoteService(Observed(AppOptions()))
 
     assert not await service.add(server.address)
     assert "doesn't answer" in service.state.value.problem

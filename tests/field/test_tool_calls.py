@@ -18,8 +18,8 @@ from qwendesk.engine.protocol import Generate
 from qwendesk.engine.worker.call_grammar import CallDialect
 from qwendesk.engine.worker.call_tags import written_name
 from qwendesk.mcp.server_config import McpServerList, server_list_file
+from qwendesk.mcp.tools import server_switch
 from qwendesk.mcp.view.server_texts import offer_text
-from qwendesk.mcp_tools import server_switch
 from qwendesk.toolbox.tool import Arguments, Tool
 from tests.engine.worker.conftest import Demo, open_demo
 from tests.engine.worker.process import demo_options, worker_process

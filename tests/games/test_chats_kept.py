@@ -10,9 +10,10 @@ import pytest_asyncio
 from qwendesk.chat.chat_saver import NoChatSaver
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.state_files import StateFiles
+from qwendesk.core.app_options import AppOptions
+from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.paths import demo_model
-from qwendesk.core.units import GIB
 from qwendesk.engine.client import WorkerClient
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engines.engine_service import EngineService
@@ -35,7 +36,7 @@ class RealDesk:
     def __init__(self, folder: Path) -> None:
         client = WorkerClient()
         self.engine = EngineService(client)
-        self.states = StateFiles(client, lambda: GIB, folder / "states")
+        self.states = StateFiles(client, Observed(AppOptions(chat_states_gb=1)), folder / "states")
         self.engine.before_unload = self.states.save_before_unload
         self.chat = ChatService(client, self.engine, NoChatSaver(), states=self.states)
         self.settings = SettingsService(folder / "settings.json")

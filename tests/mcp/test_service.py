@@ -7,6 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from qwendesk.core.app_options import AppOptions
+from qwendesk.core.observed import Observed
 from qwendesk.hub.access_tokens import known_hosts
 from qwendesk.mcp.host_protocol import ProgressNote
 from qwendesk.mcp.server_config import NewServer, ServerConfig, new_id, server_list_file
@@ -204,7 +206,7 @@ async def test_server_and_single_tools_are_switched_off(service: McpService) -> 
 
 
 async def test_offline_reaches_this_pc_alone() -> None:
-    service = McpService(is_offline=lambda: True)
+    service = McpService(Observed(AppOptions(offline=True)))
     await added(service, NewServer(ServerConfig(new_id(), "Far", address="http://192.0.2.1/mcp")))
     assert "offline" in service.state.value.servers[0].problem
     with http_server() as address:

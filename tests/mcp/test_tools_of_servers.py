@@ -13,7 +13,7 @@ from qwendesk.core.messages import CallRecord, ToolCall
 from qwendesk.core.tool_context import CallContext, ConsentRequest, Decision
 from qwendesk.mcp.server_config import NewServer
 from qwendesk.mcp.service import McpService
-from qwendesk.mcp_tools import join_servers, server_switch
+from qwendesk.mcp.tools import join_servers, server_switch
 from qwendesk.toolbox.builtin import builtin_tools
 from qwendesk.toolbox.knowledge.folder_indexes import FolderIndexes
 from qwendesk.toolbox.service import ToolService

@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest_asyncio
 
 from qwendesk.chat.service import ChatService
-from qwendesk.core.units import GIB
+from qwendesk.core.app_options import AppOptions
+from qwendesk.core.observed import Observed
 from qwendesk.engines.engine_service import EngineService
+from qwendesk.engines.measured_speeds import MeasuredSpeeds
+from qwendesk.engines.measurements import Measurements
 from qwendesk.meters.answer_meter import AnswerMeter, metered_client
-from qwendesk.meters.measured_speeds import MeasuredSpeeds
 from qwendesk.meters.remedy_service import RemedyService
 from qwendesk.meters.service import MeterService
 from tests.fakes.engine import decide_by_default
@@ -33,8 +35,8 @@ class MeterDesk:
             self.answers,
             self.remedies,
             reader=reader_of(self.pc),
-            speeds=self.speeds,
-            reserve_bytes=lambda: GIB,
+            app=Observed(AppOptions(reserve_gb=1.0)),
+            measured=Measurements(speeds=self.speeds),
             clock=lambda: self.now_s,
         )
 

@@ -1,6 +1,7 @@
 """What remedies would free, as the planner estimates it, on the demo model's real files."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 
@@ -10,6 +11,7 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.units import GIB
 from qwendesk.engine.state import EngineState
 from qwendesk.engines.load_decision import facts_for
+from qwendesk.meters.answer_meter import AnswerMeter
 from qwendesk.meters.spill_remedies import find_remedies, load_estimator
 from tests.draft_head_model import write_demo_with_head
 
@@ -21,7 +23,9 @@ DEMO = LoadOptions(
 
 
 def estimate_load(options: LoadOptions):
-    return load_estimator(facts_for, lambda: EngineState(devices=(CARD,)), lambda: 0)(options)
+    return load_estimator(SimpleNamespace(read_files=facts_for, state=EngineState(devices=(CARD,))), AnswerMeter())(
+        options
+    )
 
 
 def test_each_remedy_frees_video_memory():

@@ -8,9 +8,9 @@ import pytest
 from qwendesk.core.devices import DeviceInfo, Segment
 from qwendesk.core.units import GIB, MIB
 from qwendesk.engine.protocol import Allocation
+from qwendesk.engines.measured_speeds import MeasuredSpeed, MeasuredSpeeds, key_of
 from qwendesk.hardware.engine_gpus import match_gpus
 from qwendesk.hardware.snapshot import GpuReading, ProcessMemory, Snapshot, SystemReading
-from qwendesk.meters.measured_speeds import MeasuredSpeed, MeasuredSpeeds, key_of
 from qwendesk.meters.meter_state import gpu_bar, new_consumer, new_consumers, shared_memory, used_devices
 from qwendesk.meters.view.meter_text import segments_text
 from tests.fakes.gaming_pc import OPTIONS, REPORT

@@ -17,6 +17,7 @@ from keyring.backends import fail
 from qwendesk.core import paths
 from qwendesk.core.app_options import AppOptions
 from qwendesk.core.errors import BadOption, QwenDeskError
+from qwendesk.core.observed import Observed
 from qwendesk.hub.access_tokens import token_file
 from qwendesk.hub.catalog import load_catalog
 from qwendesk.hub.catalog_updates import CatalogStore
@@ -34,6 +35,7 @@ from qwendesk.models.downloads import DownloadsService
 from qwendesk.models.fit import Pc
 from qwendesk.models.library_service import LibraryService
 from qwendesk.models.network import NetworkService, TokenService, TokenTest
+from qwendesk.models.offers import Offers
 from qwendesk.models.search import ModelSearch
 from qwendesk.models.templates import TemplatesService
 from qwendesk.settings.service import SettingsService
@@ -146,14 +148,14 @@ def _from_repo(file: FileEvidence) -> FileEvidence:
 
 
 async def search_tab(desk: Desk) -> None:
-    service = ModelSearch(desk.network, lambda: Pc(ram_bytes=2**34), CatalogStore())
+    service = ModelSearch(desk.network, Observed(Offers(pc=Pc(ram_bytes=2**34))), CatalogStore())
     await service.search("model", "downloads")
     if service.state.value.problem:
         raise QwenDeskError("Not searched", service.state.value.problem)
 
 
 async def open_repository(desk: Desk) -> None:
-    service = ModelSearch(desk.network, lambda: Pc(ram_bytes=2**34), CatalogStore())
+    service = ModelSearch(desk.network, Observed(Offers(pc=Pc(ram_bytes=2**34))), CatalogStore())
     await service.open(REPO)
     opened = service.state.value.opened
     if opened is not None and opened.problem:

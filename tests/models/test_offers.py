@@ -13,6 +13,7 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import DriveKind, MachineMemory
 from qwendesk.core.units import GIB
 from qwendesk.engine.exit_codes import describe_exit
+from qwendesk.engines.measurements import Measurements
 from qwendesk.hardware.planner import best_plan
 from qwendesk.hardware.snapshot import GpuReading, Snapshot
 from qwendesk.hub.catalog import BadCatalog, Catalog, load_catalog
@@ -234,7 +235,9 @@ def catalog_service(load: Callable[[], Catalog] = load_catalog) -> CatalogServic
 
 
 async def make_service(desk: Desk, ram_gb: int = 32) -> OffersService:
-    return OffersService(desk.engine, SettingsService(), catalog_service(), ram_bytes=lambda: ram_gb * GIB)
+    return OffersService(
+        desk.engine, SettingsService(), catalog_service(), Measurements(), ram_bytes=lambda: ram_gb * GIB
+    )
 
 
 @pytest.mark.asyncio
@@ -258,7 +261,9 @@ async def test_service_announces_offers_for_the_engines_devices(desk: Desk) -> N
 @pytest.mark.asyncio
 async def test_the_drive_of_the_models_folder_is_part_of_the_pc(desk: Desk) -> None:
     drives: list[DriveKind] = ["ssd", "hdd"]
-    service = OffersService(desk.engine, SettingsService(), catalog_service(), drive=lambda: drives.pop(0))
+    service = OffersService(
+        desk.engine, SettingsService(), catalog_service(), Measurements(), drive=lambda: drives.pop(0)
+    )
     try:
         assert (await service.update()).pc.drive == "ssd"
         planned = asyncio.Event()
@@ -279,7 +284,7 @@ async def test_drive_that_does_not_answer_delays_no_offers(desk: Desk, monkeypat
         answer.wait(120)
         return "hdd"
 
-    service = OffersService(desk.engine, SettingsService(), catalog_service(), drive=dead_drive)
+    service = OffersService(desk.engine, SettingsService(), catalog_service(), Measurements(), drive=dead_drive)
     with monkeypatch.context() as patch:
         patch.setattr(offers_module, "_DRIVE_WAIT_S", 0.0)
         for _ in range(2):
@@ -336,7 +341,7 @@ async def test_damaged_catalog_is_reported(desk: Desk) -> None:
     def damaged() -> Catalog:
         raise BadCatalog("The model catalog is damaged", "Install QwenDesk again.")
 
-    service = OffersService(desk.engine, SettingsService(), catalog_service(damaged))
+    service = OffersService(desk.engine, SettingsService(), catalog_service(damaged), Measurements())
     offers = await service.update()
     assert (offers.state, offers.problem) == ("failed", "Install QwenDesk again.")
 

@@ -7,11 +7,13 @@ import pytest
 import pytest_asyncio
 
 from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.observed import Observed
 from qwendesk.core.units import GIB
 from qwendesk.hub.catalog_updates import CatalogStore
 from qwendesk.hub.remote import RemoteFile
 from qwendesk.models.fit import Pc
 from qwendesk.models.network import NetworkService
+from qwendesk.models.offers import Offers
 from qwendesk.models.search import ModelSearch, params_from_name, repo_files, scale_facts
 from qwendesk.settings.service import SettingsService
 from tests.gguf_files import header_of, model_values, moe_35b, tensor
@@ -28,7 +30,7 @@ class Setting:
         self.hub = hub
         self.settings = SettingsService(folder / "settings.json")
         self.network = NetworkService(self.settings)
-        self.search = ModelSearch(self.network, lambda: A_PC, CatalogStore())
+        self.search = ModelSearch(self.network, Observed(Offers(pc=A_PC)), CatalogStore())
         self.states: list[str] = []
         self.search.state.subscribe(lambda state: self.states.append(state.state))
 

@@ -7,6 +7,8 @@ from fnmatch import fnmatch
 import pytest
 import pytest_asyncio
 
+from qwendesk.core.app_options import AppOptions
+from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions, decided_options
 from qwendesk.core.served_model import ServedModel
 from qwendesk.engine.protocol import Devices, LoadReport
@@ -28,8 +30,8 @@ FILE = LoadOptions(model="/models/a.gguf")
 
 
 class Settings:
-    offline = False
-    own: tuple[str, ...] = ()
+    app = Observed(AppOptions())
+    own = Observed[tuple[str, ...]](())
 
 
 @pytest.fixture
@@ -39,9 +41,10 @@ def file(tmp_path):
 
 @pytest_asyncio.fixture
 async def service(file):
-    service = RemoteService(lambda: Settings.offline, lambda: Settings.own, file)
+    service = RemoteService(Settings.app, Settings.own, file)
     yield service
-    Settings.offline, Settings.own = False, ()
+    Settings.app.set(AppOptions())
+    Settings.own.set(())
     await service.close()
 
 
@@ -51,7 +54,7 @@ async def test_an_added_server_is_kept_with_its_models_and_its_key_elsewhere(rem
     (listed,) = service.state.value.servers
     assert (listed.server.kind, listed.server.title) == ("lmstudio", "Studio")
     assert [model.name for model in listed.models] == ["qwen/qwen3.5-9b", "mistral-7b"]
-    assert RemoteService(lambda: False, servers=file).state.value.servers[0].server == listed.server
+    assert RemoteService(Observed(AppOptions()), servers=file).state.value.servers[0].server == listed.server
     assert load_token(server.address) == "secret"
     assert "secret" not in (tmp_path / "servers.json").read_text(encoding="utf-8")
     assert server.address in known_hosts(), "so that Delete everything finds its key"
@@ -99,7 +102,7 @@ async def test_a_server_that_is_renamed_while_it_is_asked_keeps_its_new_name(rem
 
 
 async def test_offline_reaches_the_house_and_nothing_beyond(remote, service):
-    Settings.offline = True
+    Settings.app.set(AppOptions(offline=True))
     server = await remote.serve(made_up_server.ollama())
     assert await service.add(server.address)
     assert not await service.add("https://api.example.com", "key")
@@ -108,7 +111,7 @@ async def test_offline_reaches_the_house_and_nothing_beyond(remote, service):
 
 @pytest.mark.parametrize("address", ["localhost:8765", "https://192.168.1.5:8766", "https://localhost:8766"])
 async def test_the_app_does_not_use_its_own_server(service, address):
-    Settings.own = ("http://127.0.0.1:8765", "https://192.168.1.5:8766")
+    Settings.own.set(("http://127.0.0.1:8765", "https://192.168.1.5:8766"))
     assert not await service.add(address)
     assert "own models" in service.state.value.problem
 
@@ -154,7 +157,7 @@ async def test_a_search_can_be_stopped(service):
 async def test_a_model_on_a_server_takes_the_place_of_a_file_and_back(remote):
     local = FakeEngineClient()
     served = await remote.serve(made_up_server.llama_server())
-    service = RemoteService(lambda: False)
+    service = RemoteService(Observed(AppOptions()))
     engine = EngineService(
         RoutedClient(local, service.client), decide=lambda options, _devices: decided_options(options)
     )

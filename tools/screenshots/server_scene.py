@@ -6,6 +6,7 @@ from qwendesk.app.parts import build
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.state import Phase
 from qwendesk.meters.services import MeterSource
+from qwendesk.services import Doubles
 from tests.fakes.engine import decide_by_default
 from tests.fakes.gaming_pc import OPTIONS, GamingPc, engine_on, estimated, reader_of
 from tools.screenshots.made_up_server import made_up_requests, made_up_states
@@ -18,7 +19,7 @@ async def server(_wanted: Collection[str]) -> None:
     """The server is on, and programs use it."""
     pc = GamingPc()
     source = MeterSource(reader=reader_of(pc), estimate_load=estimated, platform="win32")
-    parts = build(engine_on(pc), decide=decide_by_default, meter_source=source)
+    parts = build(engine_on(pc), decide=decide_by_default, doubles=Doubles(meters=source))
     services, window = parts.services, parts.window
     try:
         window.resize(*_WINDOW)

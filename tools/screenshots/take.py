@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
 
 from PySide6.QtCore import Qt
@@ -23,6 +23,7 @@ from qwendesk.engine.state import Phase
 from qwendesk.engines.engine_choice import installed_engines
 from qwendesk.hub.model_folders import ModelFolders
 from qwendesk.meters.services import MeterSource
+from qwendesk.services import Doubles
 from qwendesk.widgets.theme_keeper import ThemeChoice, ThemeKeeper, current_theme
 from tests.fakes.answer_stream import ScriptedAnswer
 from tests.fakes.engine import FakeEngineClient, decide_by_default
@@ -173,7 +174,7 @@ async def _follow_plan(pc: GamingPc, parts: Parts, asked: LoadOptions) -> None:
     pc.follow(plan)
 
 
-async def _no_numbers(_options: DecidedOptions, _environment: Mapping[str, str]) -> Estimated:
+async def _no_numbers(_options: DecidedOptions) -> Estimated:
     """Stand in for the engine's dry run: the engine here sees no card, so its numbers would be those of a CPU."""
     return Estimated(id=0, problem="not asked")
 
@@ -215,7 +216,7 @@ def _gaming(pc: GamingPc, *, plans: bool = False) -> Parts:
     source = MeterSource(reader=reader_of(pc), estimate_load=estimated, platform="win32")
     fake = FakeEngineClient()
     decide = None if plans else decide_by_default
-    parts = build(client, decide=decide, meter_source=source, make_client=lambda: fake)
+    parts = build(client, decide=decide, doubles=Doubles(meters=source, make_client=lambda: fake))
     parts.models.services.offers._ram_bytes = lambda: 64 * GIB
     parts.window.resize(*_WINDOW)
     return parts

@@ -103,14 +103,14 @@ class BenchView(QObject):
         page.add_bench_tab("quality", tr("Quality"), tab, tab.corner)
 
     def _add_compare_tab(self, page: BenchPage) -> None:
-        compare, choices = self._services.compare, self._services.choices
+        services, compare = self._services, self._services.compare
         tab = CompareTab()
         tab.run_asked.connect(lambda comparison: self._tasks.start(compare.run(comparison)))
         tab.stop_asked.connect(compare.stop)
 
         def update_choices() -> None:
             chosen = chosen_model(self._engine.value)
-            tab.set_choices(chosen.model if chosen is not None else "", choices.models(), choices.presets())
+            tab.set_choices(chosen.model if chosen is not None else "", services.models(), services.presets())
 
         def text() -> str:
             return comparison_markdown(compare.state.value)

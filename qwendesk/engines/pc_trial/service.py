@@ -11,11 +11,11 @@ import msgspec
 import psutil
 
 from qwendesk.core import paths
+from qwendesk.core.app_options import AppOptions
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.observed import Observed
 from qwendesk.core.options import DecidedOptions, LoadOptions
 from qwendesk.core.translation import tr
-from qwendesk.core.units import GIB
 from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.dry_run import ask_engine
 from qwendesk.engine.dry_run_protocol import Estimated
@@ -68,15 +68,14 @@ class PcTrial:
         find_engines: FindEngines,
         find_models: FindModels,
         *,
-        reserve_bytes: Callable[[], int] = lambda: GIB,
+        app: Observed[AppOptions] | None = None,
         client_of: Callable[[EngineTrial], EngineClient] = lambda trial: trial_client(trial.engine),
         dry_run: Callable[[EngineTrial], Ask] = dry_run_of,
         make_reader: Callable[[], SnapshotReader] = SnapshotReader,
     ) -> None:
-        """`reserve_bytes` returns the video memory to leave free on each GPU."""
         self._find_engines = find_engines
         self._find_models = find_models
-        self._reserve_bytes = reserve_bytes
+        self._app = app or Observed(AppOptions())
         self._client_of = client_of
         self._dry_run = dry_run
         self._make_reader = make_reader
@@ -153,7 +152,7 @@ class PcTrial:
             ask=self._dry_run(trial),
             steps=measured.steps,
             meter=measured.meter,
-            reserve_bytes=self._reserve_bytes(),
+            reserve_bytes=self._app.value.reserve_bytes,
         )
         try:
             await model.measure(folder, measured.cpu_answers)
@@ -166,7 +165,7 @@ class PcTrial:
     async def _fitting(self, trial: EngineTrial, found: Sequence[LoadOptions], most: int) -> list[LoadOptions]:
         """Return the largest models that fit into the free memory without reading from disk repeatedly."""
         machine = machine_now(
-            Devices(id=0, devices=trial.devices, cpu_features=()), reserve_bytes=self._reserve_bytes()
+            Devices(id=0, devices=trial.devices, cpu_features=()), reserve_bytes=self._app.value.reserve_bytes
         )
         chosen: list[LoadOptions] = []
         for options in found:

@@ -7,6 +7,7 @@ import pytest
 
 from qwendesk.app.parts import build
 from qwendesk.core import paths
+from qwendesk.services import Doubles
 from qwendesk.widgets.theme_keeper import ThemeKeeper
 from tests.fakes.bench import FakeBenchClient
 from tests.fakes.engine import FakeEngineClient, decide_by_default
@@ -21,7 +22,7 @@ class BenchDesk(Desk):
 
     def __init__(self, client: FakeEngineClient) -> None:
         self.bench_client = FakeBenchClient()
-        parts = build(client, decide=decide_by_default, make_bench_client=lambda: self.bench_client)
+        parts = build(client, decide=decide_by_default, doubles=Doubles(make_bench_client=lambda: self.bench_client))
         super().__init__(parts, client)
         self.window.show()
         self.window.activateWindow()

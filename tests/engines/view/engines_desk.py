@@ -14,6 +14,7 @@ from qwendesk.hardware.probes.base import ProbeRequest, ProbeResult
 from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.hardware.snapshot_reader import SnapshotReader
 from qwendesk.meters.services import MeterSource
+from qwendesk.services import Doubles
 from qwendesk.settings.service import SettingsService
 from tests.fakes.engine import FakeEngineClient, decide_by_default
 from tests.fakes.engine_folders import VERSION, Tries
@@ -49,8 +50,7 @@ class EnginesDesk(Desk):
             client,
             decide=decide_by_default,
             engines=self.engines,
-            packs=packs,
-            meter_source=MeterSource(reader=SnapshotReader((OneCard(),))),
+            doubles=Doubles(packs=packs, meters=MeterSource(reader=SnapshotReader((OneCard(),)))),
             settings=SettingsService(place.with_name("settings.json")),
         )
         super().__init__(parts, client)

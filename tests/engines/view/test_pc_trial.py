@@ -13,6 +13,7 @@ from qwendesk.app.parts import build
 from qwendesk.engine.state import Phase
 from qwendesk.engines.pc_trial.page import report_page
 from qwendesk.engines.pc_trial.report import from_json
+from qwendesk.services import Doubles
 from qwendesk.widgets.theme_keeper import ThemeKeeper
 from tests.engines.pc_trial.pc import CPU_ENGINE, TrialPc
 from tests.fakes.engine import FakeEngineClient, ScriptedAnswer, decide_by_default
@@ -24,7 +25,7 @@ class TrialDesk(Desk):
 
     def __init__(self, client: FakeEngineClient) -> None:
         self.pc = TrialPc(CPU_ENGINE)
-        super().__init__(build(client, decide=decide_by_default, pc_trial=self.pc.trial), client)
+        super().__init__(build(client, decide=decide_by_default, doubles=Doubles(pc_trial=self.pc.trial)), client)
         self.window.show()
         self.window.activateWindow()
         self.window.show_page("engine")

@@ -9,11 +9,12 @@ import pytest
 from qwendesk.app.parts import build
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.state import Phase
-from qwendesk.feature_joins import vram_pressure
+from qwendesk.engines.measured_speeds import MeasuredSpeeds
+from qwendesk.games.rules import vram_pressure
 from qwendesk.games.service import GameSources
 from qwendesk.hardware.programs import RunningProgram
-from qwendesk.meters.measured_speeds import MeasuredSpeeds
 from qwendesk.meters.services import MeterSource
+from qwendesk.services import Doubles
 from qwendesk.widgets.theme_keeper import ThemeKeeper
 from tests.fakes.engine import decide_by_default
 from tests.fakes.gaming_pc import GAME, OPTIONS, GamingPc, engine_on, estimated, reader_of
@@ -45,7 +46,7 @@ class GamingWindow(Desk):
             return vram_pressure(self.parts.services.meters.service.state.value)
 
         sources = GameSources(lambda: self.running, lambda: self.running, lambda: None, pressure)
-        super().__init__(build(client, decide=decide_by_default, meter_source=source, game_sources=sources), client)
+        super().__init__(build(client, decide=decide_by_default, doubles=Doubles(meters=source, games=sources)), client)
         self.window.show()
         self.window.activateWindow()
 

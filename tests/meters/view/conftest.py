@@ -8,8 +8,9 @@ import pytest
 
 from qwendesk.app.parts import build
 from qwendesk.engine.state import Phase
-from qwendesk.meters.measured_speeds import MeasuredSpeeds
+from qwendesk.engines.measured_speeds import MeasuredSpeeds
 from qwendesk.meters.services import MeterSource
+from qwendesk.services import Doubles
 from qwendesk.widgets.theme_keeper import ThemeKeeper
 from tests.fakes.engine import decide_by_default
 from tests.fakes.gaming_pc import OPTIONS, GamingPc, engine_on, estimated, reader_of
@@ -36,7 +37,9 @@ class GamingDesk(Desk):
             read_headers=lambda _options: (moe_35b(), mmproj_facts()),
             platform=platform,
         )
-        parts = build(client, decide=decide_by_default, meter_source=source, make_client=lambda: self.test_client)
+        parts = build(
+            client, decide=decide_by_default, doubles=Doubles(meters=source, make_client=lambda: self.test_client)
+        )
         super().__init__(parts, client)
         self.window.show()
         self.window.activateWindow()

@@ -9,11 +9,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QLabel, QWidget
 
-from qwendesk.core.observed import Observed
 from qwendesk.engine.state import EngineState
 from qwendesk.engines.engine_service import EngineService
+from qwendesk.engines.measurements import Measurements
 from qwendesk.models.model_list import ModelEntry
-from qwendesk.models.services import build_model_services
+from qwendesk.models.services import ModelFiles, ModelServices
 from qwendesk.models.view.my_models import MyModels
 from qwendesk.models.view.wiring import build_models_view
 from qwendesk.settings.profiles import ProfilesService
@@ -29,9 +29,10 @@ class LibraryDesk:
         self.model_home, self.client = model_home, client
         self.tasks, self.closing = Tasks(), AsyncExitStack()
         self.engine = EngineService(client, decide=decide_by_default)
-        self.services = build_model_services(
-            model_home.settings, ProfilesService(), self.engine, model_home.models, self.closing, speeds=Observed({})
-        )
+        files = ModelFiles(model_home.settings, ProfilesService(), model_home.models)
+        self.services = ModelServices(files, self.engine, Measurements())
+        self.closing.push_async_callback(files.close)
+        self.closing.push_async_callback(self.services.close)
         self.view = build_models_view(self.services, self.closing)
         self.view.actions.load_asked.connect(lambda options: self.tasks.start(self.engine.load(options)))
         self.engine.observed.subscribe(self._show_loaded)

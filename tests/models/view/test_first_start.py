@@ -22,6 +22,7 @@ from qwendesk.hub.remote import RemoteFile
 from qwendesk.meters.services import MeterSource
 from qwendesk.models.library_service import free_on_drive
 from qwendesk.models.ranking import Offer
+from qwendesk.services import Doubles
 from qwendesk.widgets.actions import installed
 from qwendesk.widgets.theme_keeper import ThemeKeeper
 from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
@@ -309,7 +310,7 @@ async def test_unusable_gpu_is_named_with_what_to_do(
     qt_loop: asyncio.Runner, keeper: ThemeKeeper, client: FakeEngineClient
 ) -> None:
     client.devices = client.devices[1:]
-    parts = build(client, meter_source=MeterSource(reader=SnapshotReader((OneCard(),))))
+    parts = build(client, doubles=Doubles(meters=MeterSource(reader=SnapshotReader((OneCard(),)))))
     desk = Desk(parts, client)
     try:
         desk.window.show()

@@ -12,6 +12,7 @@ import pytest
 from qwendesk.core.app_options import AppOptions
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.messages import CallRecord, ToolCall
+from qwendesk.core.observed import Observed
 from qwendesk.core.tool_context import CallContext
 from qwendesk.toolbox.service import ToolService
 from qwendesk.toolbox.web import fetcher, read_page
@@ -35,7 +36,7 @@ async def read(web: MadeUpWeb, url: str = URL, context: CallContext = CONTEXT, *
 
 
 def service_of(web: MadeUpWeb, options: AppOptions | None = None, **proxies: str) -> ToolService:
-    return ToolService(web_tools(lambda: options or AppOptions(), Internet(web.connections, proxies=lambda: proxies)))
+    return ToolService(web_tools(Observed(options or AppOptions()), Internet(web.connections, proxies=lambda: proxies)))
 
 
 @pytest.mark.asyncio

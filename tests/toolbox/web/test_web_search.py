@@ -16,6 +16,7 @@ from keyring.backends import fail
 from qwendesk.core.app_options import AppOptions
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.messages import CallRecord, ToolCall
+from qwendesk.core.observed import Observed
 from qwendesk.core.tool_context import CallContext
 from qwendesk.core.units import MIB
 from qwendesk.hub.access_tokens import SEARCH_HOST, save_token, token_file
@@ -89,7 +90,7 @@ def searxng_options(web: MadeUpWeb, path: str = "") -> AppOptions:
 async def search_searxng(web: MadeUpWeb, found: Answer) -> CallRecord:
     """Let the tool search, with the user's consent."""
     web.answers[f"127.0.0.1:{web.port}/search"] = found
-    return await asked(ToolService(web_tools(lambda: searxng_options(web))), BOATS, CONTEXT, "once")
+    return await asked(ToolService(web_tools(Observed(searxng_options(web)))), BOATS, CONTEXT, "once")
 
 
 def asked_for(web: MadeUpWeb) -> dict[str, list[str]]:
@@ -147,7 +148,7 @@ async def test_own_searxng_server_is_asked_though_it_is_on_this_pc() -> None:
         assert (record.result, record.error) == (EXPECTED, "")
         assert asked_for(web) == {"q": [QUERY], "format": ["json"]}
         page = ToolCall("read_page", json.dumps({"url": f"http://127.0.0.1:{web.port}/search"}))
-        refused = await ToolService(web_tools(lambda: searxng_options(web))).run(page, CONTEXT)
+        refused = await ToolService(web_tools(Observed(searxng_options(web)))).run(page, CONTEXT)
         assert "in a private network" in refused.error, "what is read is another matter"
         assert len(web.requests) == 1
 
@@ -202,7 +203,7 @@ async def test_service_that_does_not_answer_is_given_up(monkeypatch: pytest.Monk
 async def test_no_connection_is_said() -> None:
     async with running_web() as web:
         options = searxng_options(web)
-    service = ToolService(web_tools(lambda: options))
+    service = ToolService(web_tools(Observed(options)))
     assert "No connection to SearXNG" in (await asked(service, BOATS, CONTEXT, "once")).error
 
 
@@ -222,7 +223,7 @@ def test_server_nearby_is_reached_without_a_proxy(proxy: str) -> None:
 @pytest.mark.asyncio
 async def test_user_sees_service_and_words_before_anything_is_sent() -> None:
     async with running_web() as web:
-        service = ToolService(web_tools(lambda: searxng_options(web)))
+        service = ToolService(web_tools(Observed(searxng_options(web))))
         task = asyncio.ensure_future(service.run(BOATS, CONTEXT))
         request = await request_of(service)
         assert request.details == f"Sends a search to SearXNG (127.0.0.1:{web.port}).\nSearch: {QUERY}"
@@ -235,8 +236,10 @@ async def test_user_sees_service_and_words_before_anything_is_sent() -> None:
 @pytest.mark.asyncio
 async def test_service_that_was_changed_meanwhile_gets_nothing() -> None:
     async with running_web() as web, running_web() as other:
-        shown = [searxng_options(web), searxng_options(other)]
-        record = await asked(ToolService(web_tools(lambda: shown.pop(0))), BOATS, CONTEXT, "once")
+        options = Observed(searxng_options(web))
+        service = ToolService(web_tools(options))
+        service.waiting.subscribe(lambda request: request and options.set(searxng_options(other)))
+        record = await asked(service, BOATS, CONTEXT, "once")
         assert "another search service" in record.error
         assert web.requests == other.requests == []
 
@@ -255,7 +258,7 @@ async def test_service_that_was_changed_meanwhile_gets_nothing() -> None:
 async def test_searches_that_cannot_be_ask_nobody(
     options: AppOptions, arguments: dict[str, Any], sentence: str
 ) -> None:
-    service = ToolService(web_tools(lambda: options))
+    service = ToolService(web_tools(Observed(options)))
     record = await service.run(ToolCall("web_search", json.dumps(arguments)), CONTEXT)
     assert sentence in record.error
     assert record.consent == ""

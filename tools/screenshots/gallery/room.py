@@ -18,6 +18,7 @@ from qwendesk.core.units import GIB
 from qwendesk.engine.protocol import Allocation
 from qwendesk.engine.state import Phase
 from qwendesk.meters.services import MeterSource
+from qwendesk.services import Doubles
 from qwendesk.widgets.actions import ActionId, installed
 from tests.fakes.answer_stream import ScriptedAnswer
 from tests.fakes.engine import FakeEngineClient, decide_by_default
@@ -64,8 +65,10 @@ class Room:
         self.parts: Parts = build(
             self.client,
             decide=decide_by_default,
-            meter_source=MeterSource(reader=reader_of(self.pc), estimate_load=estimated, platform="win32"),
-            make_client=FakeEngineClient,
+            doubles=Doubles(
+                meters=MeterSource(reader=reader_of(self.pc), estimate_load=estimated, platform="win32"),
+                make_client=FakeEngineClient,
+            ),
         )
         ram_bytes = (64 if has_gpu else 8) * GIB
         self.parts.models.services.offers._ram_bytes = lambda: ram_bytes
