@@ -3,6 +3,7 @@
 import asyncio
 import datetime
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -36,7 +37,9 @@ from qwendesk.engine.protocol import (
     PromptProgress,
     RequestFailed,
 )
-from qwendesk.engines.engine_service import EngineService
+
+if TYPE_CHECKING:  # the type alone, so that a question loads less
+    from qwendesk.engines.engine_service import EngineService
 
 Adjust = Callable[[GenerationOptions], GenerationOptions]
 """Changes the options of one answer."""
@@ -62,7 +65,7 @@ class AnswerGenerator:
         self,
         partial: PartialAnswer,
         client: EngineClient,
-        models: EngineService,
+        models: "EngineService",
         saver: ChatSaver,
         notify: Callable[[ChatEvent], None],
         incognito_images: IncognitoImages | None = None,

@@ -4,7 +4,7 @@ import asyncio
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -38,7 +38,9 @@ from qwendesk.core.presets import PresetSource, Style
 from qwendesk.core.subscribers import Subscribers
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import EngineClient
-from qwendesk.engines.engine_service import EngineService
+
+if TYPE_CHECKING:  # the type alone, so that a question loads less
+    from qwendesk.engines.engine_service import EngineService
 
 
 class ChatService:
@@ -54,7 +56,7 @@ class ChatService:
     def __init__(
         self,
         client: EngineClient,
-        models: EngineService,
+        models: "EngineService",
         saver: ChatSaver | None = None,
         *,
         states: StateFiles | None = None,
