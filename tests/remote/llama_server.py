@@ -44,7 +44,15 @@ class LlamaServer:
 
     def start(self) -> None:
         """Start it and wait until it has loaded the demo. Blocks."""
-        command = [peer_server(), "--model", demo_model(), "--mmproj", demo_mmproj(), "--alias", "QwenDesk-Demo-Q8_0"]
+        command: list[str | Path] = [
+            peer_server(),
+            "--model",
+            demo_model(),
+            "--mmproj",
+            demo_mmproj(),
+            "--alias",
+            "QwenDesk-Demo-Q8_0",
+        ]
         command += ["--jinja", "--chat-template-file", TEMPLATE, "--port", str(self.port), "--parallel", "1"]
         command += ["--ctx-size", "8192", "--threads", "1"]
         environment = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE"}

@@ -114,7 +114,7 @@ async def http_desk(
         client,
         ServedModels(engine, default),
         lambda question, _: GenerationOptions(enable_thinking=question.thinking is not False),
-        limits,
+        limits=limits,
     )
     await server.start(ServerOptions(port=0, key_file=key_file, **options))
     try:
