@@ -21,7 +21,7 @@ from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
-from qwendesk.app.collector import keep_collector_quick
+from qwendesk.app.event_loop import keep_collector_quick
 from qwendesk.chat.view.thread.thread_view import ThreadView
 from qwendesk.chat.view.thread.thumbnails import PreviewCache
 from qwendesk.core.conversation import Answer, Conversation, Turn

@@ -19,7 +19,7 @@ from contextlib import asynccontextmanager
 import qasync
 from PySide6.QtWidgets import QApplication
 
-from qwendesk.app.collector import keep_collector_quick
+from qwendesk.app.event_loop import keep_collector_quick
 from qwendesk.app.parts import Parts, build
 from qwendesk.engine.state import Phase
 from qwendesk.widgets.theme_keeper import ThemeKeeper, app_theme

@@ -24,7 +24,7 @@ import psutil
 import qasync
 from PySide6.QtWidgets import QApplication
 
-from qwendesk.app.collector import keep_collector_quick
+from qwendesk.app.event_loop import keep_collector_quick
 from qwendesk.chat.chat_state import ChatEvent, TextAdded, TurnEnded
 from qwendesk.chat.context_fill import ContextGauge
 from qwendesk.chat.presets import PresetsService

@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from qwendesk.cli.main import main as run_command
 
         return run_command(given)
-    gc.disable()  # until the window is drawn (app/collector.py): importing and building it makes no garbage
+    gc.disable()  # until the window is drawn (app/event_loop.py): importing and building it makes no garbage
     from qwendesk.app.main import main as open_window
 
     return open_window(given)

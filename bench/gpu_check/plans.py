@@ -7,7 +7,7 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import Plan
 from qwendesk.core.units import MIB
 from qwendesk.engine.protocol import LoadReport
-from qwendesk.hardware.nvidia_smi import used_by, used_on_cards
+from qwendesk.engines.pc_trial.readings import used_by, used_on_cards
 from qwendesk.hardware.snapshot_reader import SnapshotReader
 
 _CASES: tuple[tuple[str, dict[str, object]], ...] = (

@@ -1,13 +1,15 @@
-"""Connects the window to the desktop: files from outside, the tray, screen readers, and reduced motion."""
+"""Connects the window to the desktop: files from outside, the tray, screen readers, reduced motion, metered
+connections.
+"""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 import msgspec
+from PySide6.QtNetwork import QNetworkInformation
 
-from qwendesk.app.metered import follow_metered
 from qwendesk.app.window.answer_alert import AnswerAlert
 from qwendesk.app.window.command_menus import CommandMenus
 from qwendesk.app.window.file_opener import FileOpener
@@ -97,3 +99,15 @@ def build_desktop(
         announce_updates(window, updates, window.add_notice)
     engines.notice_asked.connect(window.add_notice)
     return DesktopIntegration(window, opening, CommandMenus(window), chats, tray, models, updates, engines)
+
+
+def follow_metered(tell: Callable[[bool], None]) -> None:
+    """Call `tell` now and after each change. Never, if the system doesn't know.
+
+    If `tell` is a method, its object must allow weak references. It is called as long as that object exists.
+    """
+    if not QNetworkInformation.loadBackendByFeatures(QNetworkInformation.Feature.Metered):
+        return
+    network = QNetworkInformation.instance()
+    network.isMeteredChanged.connect(tell)
+    tell(network.isMetered())

@@ -15,9 +15,8 @@ from typing import Any
 import msgspec
 from PySide6.QtWidgets import QApplication
 
-from qwendesk.app.collector import IdleCollector, keep_collector_quick
 from qwendesk.app.error_reporting import log_to_file, report_errors
-from qwendesk.app.event_loop import EventLoop
+from qwendesk.app.event_loop import EventLoop, IdleCollector, keep_collector_quick
 from qwendesk.app.parts import Parts, build
 from qwendesk.app.window.demo_tour import DemoTour
 from qwendesk.app.window.file_opener import SystemFileEvents

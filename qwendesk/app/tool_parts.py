@@ -4,7 +4,7 @@ from qwendesk.chat.chat_state import ChatState
 from qwendesk.chat.view.wiring import ChatView
 from qwendesk.core.citations import SEARCH
 from qwendesk.services import App
-from qwendesk.toolbox.knowledge.source_reader import read_page, read_source
+from qwendesk.toolbox.knowledge.search import read_page, read_source
 from qwendesk.toolbox.view.consents_section import ConsentsSection
 from qwendesk.widgets.bind import bind, bind_field
 from qwendesk.widgets.tasks import Tasks

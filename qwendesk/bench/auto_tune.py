@@ -16,8 +16,17 @@ import psutil
 
 from qwendesk.bench.bench_engine import BenchEngine, BenchFailure
 from qwendesk.bench.questions import TEXTS
-from qwendesk.bench.tune_rules import Speed, TriedOptions, best_confirmed, measured, next_candidate
-from qwendesk.bench.tune_space import PINNED, TuneInput, dimensions, pinned
+from qwendesk.bench.tune_rules import (
+    PINNED,
+    Speed,
+    TriedOptions,
+    TuneInput,
+    best_confirmed,
+    dimensions,
+    measured,
+    next_candidate,
+    pinned,
+)
 from qwendesk.core.benchmarks import SpeedSamples, SpeedTest
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.failures import EngineExit, LoadFailure

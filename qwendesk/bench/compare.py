@@ -23,8 +23,8 @@ from qwendesk.bench.comparison import (
     ComparisonState,
     PromptComparison,
     check_comparison,
+    differences,
 )
-from qwendesk.bench.text_differences import differences
 from qwendesk.chat.question_files import answer_options, read_question
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.failures import EngineExit, LoadFailure

@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from qwendesk.bench.records import BenchRecord
-from qwendesk.bench.rows import BenchRow
+from qwendesk.bench.table import BenchRow
 from qwendesk.core.benchmarks import Divergence, TextScore
 from qwendesk.core.units import GIB, MIB
 

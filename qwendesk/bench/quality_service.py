@@ -1,4 +1,4 @@
-"""The Quality tab: scores a text with the chosen model, and keeps what it gave."""
+"""Scores a text with a model, as perplexity or as divergence from a base, and keeps the scores."""
 
 import asyncio
 import tempfile
@@ -8,9 +8,8 @@ from typing import Literal
 
 import msgspec
 
-from qwendesk.bench.bench_engine import BenchEngine, BenchFailure, Decide
+from qwendesk.bench.bench_engine import BenchEngine, BenchFailure, Decide, ShowFraction
 from qwendesk.bench.bench_runs import BenchRuns
-from qwendesk.bench.quality import QualityResult, measure_quality
 from qwendesk.bench.records import BenchRecord, make_record
 from qwendesk.core import paths
 from qwendesk.core.benchmarks import TextScore, TextTest
@@ -19,6 +18,8 @@ from qwendesk.core.files import write_whole
 from qwendesk.core.json_file import JsonFile
 from qwendesk.core.observed import Observed
 from qwendesk.core.options import CacheType, LoadOptions
+from qwendesk.core.units import GIB
+from qwendesk.engine.protocol import LoadReport
 
 _MOST_KEPT = 50
 
@@ -148,3 +149,33 @@ def guide_text() -> str:
     """Return all pages of the English guide. Blocks."""
     pages = sorted(paths.guide_folder().glob("*.md"))
     return "\n\n".join(page.read_text(encoding="utf-8") for page in pages)
+
+
+SCORING_BYTES = GIB
+"""Memory that scoring takes beyond the loaded model, at most: a second context with rows of logits. The planner leaves
+it free."""
+_SHORTEST_CONTEXT = 512
+
+
+class QualityResult(msgspec.Struct, frozen=True):
+    """A score, and how the model was loaded for it."""
+
+    report: LoadReport
+    score: TextScore
+
+
+async def measure_quality(
+    engine: BenchEngine, options: LoadOptions, test: TextTest, decide: Decide | None, show: ShowFraction | None = None
+) -> QualityResult | LoadFailure | BenchFailure:
+    """Load a model without its vision file and score a text.
+
+    `decide` is a planner that leaves SCORING_BYTES free; None if the engine's own does.
+    """
+    wanted = msgspec.structs.replace(
+        options, mmproj="", speculative="off", n_ctx=max(test.n_ctx, _SHORTEST_CONTEXT), chat_states_mib=0
+    )
+    report = await engine.load(wanted, decide)
+    if isinstance(report, LoadFailure):
+        return report
+    score = await engine.score(test, show)
+    return score if isinstance(score, BenchFailure) else QualityResult(report, score)

@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 import msgspec
 import psutil
 
-from qwendesk.bench.rows import BenchRow
+from qwendesk.bench.table import BenchRow
 from qwendesk.core import paths
 from qwendesk.core.devices import DeviceInfo, default_gpus, short_card_name
 from qwendesk.core.json_file import JsonFile

@@ -9,8 +9,7 @@ from qwendesk.bench.bench_runs import BenchRuns
 from qwendesk.bench.compare import CompareService
 from qwendesk.bench.comparison import ModelChoice, PresetChoice
 from qwendesk.bench.published import find_published
-from qwendesk.bench.quality import SCORING_BYTES
-from qwendesk.bench.quality_service import QualityService, guide_text
+from qwendesk.bench.quality_service import SCORING_BYTES, QualityService, guide_text
 from qwendesk.bench.records import BenchRecords
 from qwendesk.bench.speed_service import SpeedService
 from qwendesk.chat.presets import PresetsService

@@ -8,8 +8,8 @@ import msgspec
 from qwendesk.bench.bench_engine import BenchEngine, BenchFailure
 from qwendesk.bench.bench_runs import BenchRuns
 from qwendesk.bench.records import BenchRecord, BenchRecords, make_record
-from qwendesk.bench.rows import BenchRow
 from qwendesk.bench.speeds import SpeedMeasurement, SpeedPlan, SpeedProgress
+from qwendesk.bench.table import BenchRow
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions

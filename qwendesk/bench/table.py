@@ -1,13 +1,63 @@
-"""The table of a run for the window and for sharing: a line for each test, in llama-bench's words."""
+"""The table of a run: a line for each test with its place in the run, in llama-bench's words."""
 
+import statistics
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
-from qwendesk.bench.rows import BenchRow, find_row
+from qwendesk.core.benchmarks import spread_of
 from qwendesk.core.number_format import show_decimal
 from qwendesk.core.translation import tr
 from qwendesk.hub.catalog_schema import SpeedReport
+
+Drafts = Literal["off", "mtp", "lookup"]
+
+
+class BenchRow(msgspec.Struct, frozen=True, kw_only=True):
+    """What one test gave: a speed in tokens per second, or a time in seconds."""
+
+    test: str
+    """Its name in llama-bench's words, such as "tg128", without the depth."""
+    depth: int = 0
+    """Tokens in memory before it."""
+    n_prompt: int = 0
+    n_gen: int = 0
+    drafts: Drafts = "off"
+    unit: Literal["tok/s", "s"] = "tok/s"
+    values: tuple[float, ...]
+    """One for each repetition."""
+    drafted: int = 0
+    accepted: int = 0
+
+    @property
+    def name(self) -> str:
+        return f"{self.test} @ d{self.depth}" if self.depth else self.test
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.values)
+
+    @property
+    def mean(self) -> float:
+        return statistics.fmean(self.values)
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of the repetitions; 0.0 for a single one."""
+        return spread_of(self.values)
+
+    @property
+    def acceptance(self) -> float | None:
+        """The share of drafted tokens that were accepted; None if nothing was drafted."""
+        return self.accepted / self.drafted if self.drafted else None
+
+
+def find_row(rows: Sequence[BenchRow], test: str, depth: int, *, with_drafts: bool) -> BenchRow | None:
+    """Return the last measured row of a test, with or without drafts."""
+    found = [row for row in rows if (row.test, row.depth, row.drafts != "off") == (test, depth, with_drafts)]
+    return found[-1] if found else None
+
 
 _KINDS = ("pp", "tg", "text", "edit")
 _ALIKE = 1.5

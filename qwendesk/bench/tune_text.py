@@ -3,8 +3,7 @@
 import msgspec
 
 from qwendesk.bench.auto_tune import TuneState
-from qwendesk.bench.tune_rules import Speed, TriedOptions, gains, measured
-from qwendesk.bench.tune_space import change_texts
+from qwendesk.bench.tune_rules import Speed, TriedOptions, change_texts, gains, measured
 from qwendesk.core.number_format import show_decimal
 from qwendesk.core.translation import tr, tr_n
 from qwendesk.core.units import show_duration, show_rate

@@ -21,10 +21,10 @@ from qwendesk.bench.output import (
     speed_cells,
     speed_fields,
 )
-from qwendesk.bench.quality import SCORING_BYTES, measure_quality
+from qwendesk.bench.quality_service import SCORING_BYTES, measure_quality
 from qwendesk.bench.records import make_record
-from qwendesk.bench.rows import BenchRow
 from qwendesk.bench.speeds import SpeedMeasurement, SpeedPlan, SpeedProgress
+from qwendesk.bench.table import BenchRow
 from qwendesk.cli.terminal import Interrupts, Terminal, check_text
 from qwendesk.core.benchmarks import TextTest
 from qwendesk.core.errors import BadOption

@@ -12,8 +12,8 @@ from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.translation import tr
 from qwendesk.core.units import show_bytes
 from qwendesk.engines.engine_choice import EngineChoice, installed_engines, preferred_engine
+from qwendesk.engines.pack_file import pack_facts
 from qwendesk.engines.pack_installer import PackInstaller
-from qwendesk.engines.pack_texts import pack_facts
 from qwendesk.engines.packs import read_packs
 from qwendesk.engines.self_test import engine_use
 from qwendesk.engines.trial import EngineTrial

@@ -1,14 +1,27 @@
-"""Functions shared by the commands that use the Hub. They import the Hub's library only when needed: it is slow."""
+"""The commands of `qwendesk models` that use the Hub: get, info and search."""
 
+import argparse
+import asyncio
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from qwendesk.cli.terminal import Interrupts, Terminal
 from qwendesk.core.errors import QwenDeskError
-from qwendesk.core.translation import mark, tr
+from qwendesk.core.model_titles import model_title
+from qwendesk.core.number_format import show_count, show_date
+from qwendesk.core.translation import mark, tr, tr_n
+from qwendesk.core.units import show_bytes, show_tokens
+from qwendesk.hub.model_folders import read_folders, repo_file
 
 if TYPE_CHECKING:
-    from qwendesk.hub.download_control import SpeedLimit
-    from qwendesk.hub.remote import Hub
+    from qwendesk.hub.download import FileProgress
+    from qwendesk.hub.download_control import DownloadControl, SpeedLimit
+    from qwendesk.hub.remote import Hub, RemoteFile
+
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
 _NEXT_STEPS: Mapping[str, str] = {
@@ -54,3 +67,181 @@ def split_name(name: str) -> tuple[str, str]:
             tr("Bad name"), tr('"{0}" isn\'t a name on Hugging Face. Enter it as owner/name/file.gguf.', name)
         )
     return "/".join(parts[:2]), parts[2] if len(parts) == 3 else ""
+
+
+_EXIT_NOT_DOWNLOADED = 1
+_STEP_PERCENT = 10
+_PHASES = {
+    "checking": mark("checking"),
+    "downloading": mark("downloading"),
+    "waiting": mark("waiting"),
+}
+
+
+def add_get(commands: "Commands") -> None:
+    parser = commands.add_parser(
+        "get",
+        help="download a model",
+        description="Download a GGUF file with all its shards and its vision file. An interrupted download resumes "
+        "where it stopped. Every file is verified by its SHA-256.",
+        epilog="Exit status: 0 downloaded, 1 not downloaded, 2 bad usage. The network settings of the window apply; "
+        "HF_ENDPOINT and HF_TOKEN are used if those are empty.",
+    )
+    parser.add_argument("file", metavar="REPO/FILE", help="owner/name/file.gguf")
+    parser.add_argument(
+        "--to", type=Path, metavar="DIR", help="the folder to download to (default: the first models folder)"
+    )
+    parser.add_argument("--no-mmproj", action="store_true", help="don't download the vision file")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+    parser.set_defaults(run=get_model)
+
+
+async def get_model(options: argparse.Namespace, terminal: Terminal, interrupts: Interrupts) -> int:
+    """Download, print the paths, and return the exit status. After Ctrl+C the next call resumes."""
+    from qwendesk.hub.catalog import load_catalog
+    from qwendesk.hub.download_control import DownloadControl
+    from qwendesk.hub.download_plan import plan_download
+    from qwendesk.hub.network import HubError
+    from qwendesk.models.view.offer_texts import licence_text
+
+    control = DownloadControl(shared_limit())
+    interrupts.on_request(control.stop)
+    repo, path = split_name(options.file)
+    folder = options.to.absolute() if options.to else Path(read_folders().models[0])
+    done: list[dict[str, object]] = []
+    try:
+        hub = connected_hub()
+        plan = await asyncio.to_thread(plan_download, hub, repo, path, with_mmproj=not options.no_mmproj)
+        licence = await asyncio.to_thread(lambda: load_catalog().licence_of(repo))
+        if licence is not None:
+            terminal.note(licence_text(licence))
+        targets = [repo_file(folder, repo, file.path) for file in plan.files]
+        for file, target in zip(plan.files, targets, strict=True):
+            await asyncio.to_thread(_download, hub, file, target, control, terminal)
+            done.append({"path": str(target), "n_bytes": file.n_bytes, "sha256": file.sha256, "commit": file.revision})
+            if not options.json:
+                terminal.write(f"{target}\n")
+    except HubError as trouble:
+        if options.json:
+            terminal.write_json({"files": done, "error": {"kind": trouble.kind, "sentence": with_next_step(trouble)}})
+        else:
+            terminal.note(with_next_step(trouble))
+        return _EXIT_NOT_DOWNLOADED
+    if options.json:
+        name = licence.name if licence is not None else None
+        terminal.write_json({"files": done, "licence": name})
+    return 0
+
+
+def _download(hub: "Hub", file: "RemoteFile", target: Path, control: "DownloadControl", terminal: Terminal) -> None:
+    from qwendesk.hub.download import download_file
+
+    download_file(hub, file, target, _DownloadProgress(terminal, target.name, file.n_bytes).show, control)
+
+
+class _DownloadProgress:
+    """Prints a line for every 10%, and one for each wait."""
+
+    def __init__(self, terminal: Terminal, name: str, n_bytes: int) -> None:
+        self._terminal, self._name, self._n_bytes = terminal, name, n_bytes
+        self._shown: tuple[str, int] = ("", -1)
+
+    def show(self, progress: "FileProgress") -> None:
+        if progress.phase == "waiting":
+            self._terminal.note(tr("{0} Retrying.", progress.note))
+            return
+        percent = 100 * progress.n_bytes // max(self._n_bytes, 1) // _STEP_PERCENT * _STEP_PERCENT
+        if (progress.phase, percent) != self._shown:
+            self._shown = (progress.phase, percent)
+            size = show_bytes(self._n_bytes)
+            self._terminal.note(tr("{0}: {1} {2}% of {3}", self._name, tr(_PHASES[progress.phase]), percent, size))
+
+
+def add_info(commands: "Commands") -> None:
+    parser = commands.add_parser(
+        "info",
+        help="look at a repository or a file on Hugging Face",
+        description="List the GGUF files of a repository, or read the header of one file without downloading it.",
+    )
+    parser.add_argument("name", metavar="REPO[/FILE]", help="owner/name, or owner/name/file.gguf")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+    parser.set_defaults(run=show_info)
+
+
+async def show_info(options: argparse.Namespace, terminal: Terminal, _: Interrupts) -> int:
+    """Ask the Hub, print the answer, and return the exit status. Raises QwenDeskError."""
+    repo, path = split_name(options.name)
+    result = await asyncio.to_thread(_file_info if path else _repo_info, repo, path)
+    if options.json:
+        terminal.write_json(result)
+    else:
+        terminal.write(_as_text(result))
+    return 0
+
+
+def _repo_info(repo: str, _path: str) -> dict[str, Any]:
+    files = connected_hub().files(repo)
+    return {"repo": repo, "files": [msgspec.to_builtins(file) for file in files]}
+
+
+def _file_info(repo: str, path: str) -> dict[str, Any]:
+    from qwendesk.hub.remote_header import remote_facts
+
+    hub = connected_hub()
+    file = hub.file(repo, path)
+    facts = remote_facts(hub, file)
+    header = {
+        "kind": facts.kind,
+        "name": facts.name,
+        "architecture": facts.architecture,
+        "quant": facts.quant,
+        "context_length": facts.context_length,
+        "block_count": facts.block_count,
+        "expert_count": facts.expert_count,
+        "mtp_layers": facts.nextn_layers,
+        "split_count": facts.split_count,
+    }
+    return {"repo": repo, "files": [msgspec.to_builtins(file)], "header": header}
+
+
+def _as_text(result: dict[str, Any]) -> str:
+    lines = []
+    for file in result["files"]:
+        date = show_date(file["date"]) if file["date"] else tr("unknown date")
+        sha256 = file["sha256"] or tr("unknown")
+        lines.append(tr("{0}  ({1}, {2}, SHA-256 {3})", file["path"], show_bytes(file["n_bytes"]), date, sha256))
+    if header := result.get("header"):
+        layers = tr_n("{0} layer", "{0} layers", header["block_count"] - header["mtp_layers"])
+        title = model_title(result["files"][0]["path"])
+        lines.append(f"{title}: {header['architecture']}, {header['quant']}, {layers}")
+        lines.append(tr("Context length {0}", show_tokens(header["context_length"])))
+        if header["mtp_layers"]:
+            lines.append(tr("MTP inside: a layer that drafts the next tokens. QwenDesk tries it in your answers."))
+    return "\n".join(lines or [tr("No GGUF files found.")]) + "\n"
+
+
+def add_search(commands: "Commands") -> None:
+    parser = commands.add_parser("search", help="search Hugging Face for models")
+    parser.add_argument("query", metavar="QUERY")
+    parser.add_argument(
+        "--sort", choices=("downloads", "likes", "last_modified", "trending_score"), default="downloads"
+    )
+    parser.add_argument("--limit", type=int, default=30, metavar="N", help="the number of results (default: 30)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+    parser.set_defaults(run=search)
+
+
+async def search(options: argparse.Namespace, terminal: Terminal, _: Interrupts) -> int:
+    """Search, print the results, and return the exit status. Raises QwenDeskError."""
+    hub = connected_hub()
+    found = await asyncio.to_thread(hub.search, options.query, sort=options.sort, limit=options.limit)
+    if options.json:
+        terminal.write_json({"repos": [msgspec.to_builtins(each) for each in found]})
+        return 0
+    for each in found:
+        date = show_date(each.date) if each.date else tr("unknown date")
+        marks = "".join(f", {mark}" for mark in (*each.marks, *(("gated",) if each.gated else ())))
+        terminal.write(tr("{0}  ({1} downloads, {2}{3})", each.repo, show_count(each.downloads), date, marks) + "\n")
+    if not found:
+        terminal.write(tr("Nothing found.") + "\n")
+    return 0

@@ -27,12 +27,12 @@ from qwendesk.hardware.snapshot_reader import read_gpus
 from qwendesk.hub.catalog import Catalog, load_catalog
 from qwendesk.hub.catalog_updates import CatalogStore, LastLookUp
 from qwendesk.hub.model_folders import read_folders
+from qwendesk.models.catalog_service import date_text
 from qwendesk.models.fit import FitKind, Pc, estimate_plan, make_pc
 from qwendesk.models.offers import make_choices, make_offers
 from qwendesk.models.purpose_texts import PURPOSE_TITLES, benchmark_texts
 from qwendesk.models.purposes import PURPOSES, Choice
 from qwendesk.models.ranking import BEST_FIRST
-from qwendesk.models.view.catalog_texts import date_text
 from qwendesk.models.view.offer_texts import licence_text, pc_text, quality_text, size_text, table_text
 from qwendesk.settings.service import SettingsService
 

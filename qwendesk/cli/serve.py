@@ -17,8 +17,8 @@ from qwendesk.core.translation import tr
 from qwendesk.engines.engine_choice import preferred_engine
 from qwendesk.engines.load_decision import facts_for
 from qwendesk.hub.gguf import first_shard
+from qwendesk.server.access import KEY_VARIABLE, given_key
 from qwendesk.server.certificates import Certificate
-from qwendesk.server.keys import KEY_VARIABLE, given_key
 from qwendesk.server.served_models import ServedModels
 from qwendesk.server.service import USUAL_PORT, ServerOptions, ServerState, default_key_file
 from qwendesk.services import App

@@ -8,8 +8,7 @@ from qwendesk.cli.terminal import Interrupts, Terminal
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.translation import tr
 from qwendesk.engines.engine_choice import every_engine_tried
-from qwendesk.engines.pc_trial.page import report_page
-from qwendesk.engines.pc_trial.saved_report import make_report_folder, save_report
+from qwendesk.engines.pc_trial.report import make_report_folder, report_page, save_report
 from qwendesk.engines.pc_trial.service import MOST_MODELS, PcTrial, PcTrialState
 from qwendesk.models.library_service import LibraryService
 from qwendesk.settings.service import SettingsService

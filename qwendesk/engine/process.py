@@ -15,7 +15,7 @@ import msgspec
 from qwendesk.core.failures import EngineExit
 from qwendesk.core.processes import own_command, with_source_tree
 from qwendesk.core.translation import mark, tr
-from qwendesk.engine.exit_codes import KILLED_CODE, count_memory_kills, describe_exit
+from qwendesk.engine.load_failures import KILLED_CODE, count_memory_kills, describe_exit
 from qwendesk.engine.protocol import AnyEvent, Request
 from qwendesk.engine.protocol_lines import LINE_LIMIT_BYTES, decode_event, encode_line
 from qwendesk.engine.watchdog import SilenceLimits, SilenceWatch

@@ -28,9 +28,11 @@ from qwendesk.engine.protocol import Devices, LoadReport
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.exact_plan import Ask, exact_plan, with_engine_numbers
-from qwendesk.engines.latest_headers import LatestHeaders
 from qwendesk.engines.load_decision import (
     FindDrive,
+    ModelFiles,
+    ReadFiles,
+    files_of,
     plan_of,
     ram_freed_by_reload,
     refusal,
@@ -383,3 +385,25 @@ class PendingLoadService:
         if plan is not None:
             changes["measured_tok_s"] = self._measured.speeds.in_short_chats(plan.options)
         self.state.update(**changes)
+
+
+class LatestHeaders:
+    """Keeps the headers that were read last. May be used on several threads: at worst, they are read twice."""
+
+    def __init__(self, read_files: ReadFiles) -> None:
+        self._read_files = read_files
+        self._kept: tuple[tuple[str, ...], ModelFiles | LoadFailure] | None = None
+
+    def read(self, options: LoadOptions) -> ModelFiles | LoadFailure:
+        """Return the headers of the files that `options` name. Blocks, unless they were read last."""
+        key, kept = files_of(options), self._kept
+        if kept is None or kept[0] != key:
+            kept = self._kept = (key, self._read_files(options))
+        return kept[1]
+
+    def cached(self, options: LoadOptions) -> ModelFiles | None:
+        """Return the headers of this model if they were read last; else None."""
+        kept = self._kept
+        if kept is None or kept[0][0] != options.model or isinstance(kept[1], LoadFailure):
+            return None
+        return kept[1]

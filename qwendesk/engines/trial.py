@@ -17,7 +17,7 @@ from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import text_message
 from qwendesk.core.options import LoadOptions, decided_options
 from qwendesk.core.translation import mark, tr
-from qwendesk.engine import exit_codes
+from qwendesk.engine import load_failures
 from qwendesk.engine.client import WorkerClient, WorkerTimeouts
 from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.engine_folders import library_environment
@@ -145,7 +145,7 @@ def missing_libraries(backend: Backend, system: Path, program: Path) -> str:
     return tr(
         "Microsoft's Visual C++ runtime is missing ({0}): install it from {1}.",
         ", ".join(missing),
-        exit_codes.RUNTIME_ADDRESS,
+        load_failures.RUNTIME_ADDRESS,
     )
 
 
@@ -245,7 +245,7 @@ def exit_reason(engine_exit: EngineExit) -> str:
     """Return a sentence that says why an engine exited while starting."""
     if (
         engine_exit.exit_code is not None
-        and exit_codes.unsigned(engine_exit.exit_code) in exit_codes.ILLEGAL_INSTRUCTION_CODES
+        and load_failures.unsigned(engine_exit.exit_code) in load_failures.ILLEGAL_INSTRUCTION_CODES
     ):
         return tr("It uses instructions that this CPU doesn't have.")
     return _first(_MISSING_ON_THIS_PC, engine_exit) or _first(_BROKEN, engine_exit) or engine_exit.sentence
@@ -254,7 +254,7 @@ def exit_reason(engine_exit: EngineExit) -> str:
 def _lacks_unnamed(engine_exit: EngineExit) -> bool:
     """Return whether a library was missing that Windows doesn't name."""
     code = engine_exit.exit_code
-    is_code = code is not None and exit_codes.unsigned(code) in exit_codes.MISSING_LIBRARY_CODES
+    is_code = code is not None and load_failures.unsigned(code) in load_failures.MISSING_LIBRARY_CODES
     return is_code or _UNNAMED in _words(engine_exit)
 
 

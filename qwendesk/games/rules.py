@@ -1,17 +1,24 @@
-"""Decides from observations when the model makes room for another program, and when it may come back. Pure functions.
+"""Decides from observations when the model makes room for another program, how, and when it may come back. Pure.
 
 A program needs the card if the user listed it. It also does if video memory runs short, QwenDesk isn't in front, and
 the program has taken much of it since the model was loaded. So a browser with a video in full screen changes nothing
 while the memory suffices, and nothing happens to a user who chats: the spill banner offers what helps.
 """
 
-from collections.abc import Iterable, Iterator
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
 
 import msgspec
+import psutil
 
 from qwendesk.core.app_options import AppOptions, ProgramRule
+from qwendesk.core.failures import LoadFailure
+from qwendesk.core.model_facts import ModelFacts
+from qwendesk.core.options import LoadOptions
 from qwendesk.core.units import GIB, MIB
+from qwendesk.engine.protocol import LoadReport
+from qwendesk.hardware.ladder import ModelShape, step_levels
 from qwendesk.hardware.programs import RunningProgram, is_same_program
 from qwendesk.hardware.spill import SpillState
 from qwendesk.meters.meter_state import MeterState
@@ -223,3 +230,31 @@ def programs_on_gpus(meters: MeterState) -> tuple[str, ...]:
     for row in (row for gpu in gpus for row in gpu.processes or ()):
         used[row.name] = used.get(row.name, 0) + (row.dedicated_bytes or 0)
     return tuple(name for name in sorted(used, key=lambda name: -used[name]) if may_count(name))
+
+
+_RAM_LEFT_BYTES = 2 * GIB
+"""RAM that stays free for the game."""
+
+ReadHeaders = Callable[[LoadOptions], tuple[ModelFacts, ModelFacts | None] | LoadFailure]
+
+
+def _available_ram() -> int:
+    return int(psutil.virtual_memory().available)
+
+
+async def experts_on_cpu(
+    report: LoadReport, read_headers: ReadHeaders, available_ram: Callable[[], int] = _available_ram
+) -> LoadOptions | None:
+    """Return how to load this model with all its experts on the CPU, and everything else as it is.
+
+    None if it has no experts on a GPU, or if RAM would be short. `read_headers` blocks.
+    """
+    on_gpu = sum(row.weights_bytes for row in report.allocations if row.device != "CPU")
+    if not on_gpu or available_ram() - on_gpu < _RAM_LEFT_BYTES:
+        return None
+    headers = await asyncio.to_thread(read_headers, report.options)
+    if isinstance(headers, LoadFailure) or not headers[0].expert_count:
+        return None
+    shape = ModelShape(report.n_layers, report.n_layers, has_vision=bool(report.options.mmproj))
+    levels = tuple(step_levels("experts", report.options, shape))
+    return levels[-1] if levels else None

@@ -17,7 +17,6 @@ from qwendesk.core.served_model import is_served
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.engines.engine_service import EngineService
-from qwendesk.games.expert_move import experts_on_cpu
 from qwendesk.games.rules import (
     Cause,
     GameTrack,
@@ -25,6 +24,7 @@ from qwendesk.games.rules import (
     VramPressure,
     accept,
     bytes_when_over,
+    experts_on_cpu,
     listed_programs,
     may_count,
     next_track,

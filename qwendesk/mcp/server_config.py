@@ -1,8 +1,8 @@
-"""ServerConfig: what the user has set about one MCP server. The values of its secrets are in secret_values.py."""
+"""ServerConfig: what the user has set about one MCP server, and where the values of its secrets are kept."""
 
 import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -11,6 +11,7 @@ import msgspec
 from qwendesk.core import paths
 from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.json_file import JsonFile
+from qwendesk.hub.access_tokens import delete_token, load_token, save_token
 from qwendesk.mcp.host_protocol import HttpLaunch, Launch, ServerOffer, StdioLaunch
 
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
@@ -114,3 +115,24 @@ def clean_name(text: str) -> str:
     """Return a name on one line, without characters that nobody sees, cut to MOST_NAME characters."""
     shown = "".join(character if character.isprintable() else " " for character in text)
     return " ".join(shown.split())[:MOST_NAME].strip()
+
+
+def read_secrets(server: ServerConfig) -> dict[str, str]:
+    """Return the values by name; "" for those that are not found. Reads the keyring, which may block."""
+    return {name: load_token(_key(server, name)) for name in server.secret_names}
+
+
+def save_secrets(server: ServerConfig, values: Mapping[str, str]) -> bool:
+    """Save the values of a server. Return False if some could only be saved in a file. Blocks."""
+    kept = [save_token(_key(server, name), values[name]) for name in server.secret_names if name in values]
+    return all(kept)
+
+
+def delete_secrets(server: ServerConfig, names: Sequence[str] | None = None) -> None:
+    """Delete the values of these names, or all of the server. Blocks."""
+    for name in server.secret_names if names is None else names:
+        delete_token(_key(server, name))
+
+
+def _key(server: ServerConfig, name: str) -> str:
+    return f"mcp/{server.id}/{name}"

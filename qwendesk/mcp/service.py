@@ -12,9 +12,16 @@ from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
 from qwendesk.mcp.host_connection import McpRefused
 from qwendesk.mcp.host_protocol import Answered, Launch, ProgressNote
-from qwendesk.mcp.secret_values import delete_secrets, read_secrets, save_secrets
 from qwendesk.mcp.server import McpServerState, RunningMcpServer, ServerProblem
-from qwendesk.mcp.server_config import McpServerList, NewServer, ServerConfig, server_list_file
+from qwendesk.mcp.server_config import (
+    McpServerList,
+    NewServer,
+    ServerConfig,
+    delete_secrets,
+    read_secrets,
+    save_secrets,
+    server_list_file,
+)
 from qwendesk.mcp.server_tools import ServerTool, all_tools
 
 ResultT = TypeVar("ResultT")

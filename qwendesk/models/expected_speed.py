@@ -1,11 +1,15 @@
-"""The tokens per second to expect of a file on this PC: as users report, or else as the planner estimates."""
+"""The tokens per second to expect of a file on this PC: as users with such a PC report, or as the planner estimates."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
 
 from qwendesk.core.plan import SpeedEstimate
-from qwendesk.hub.catalog_schema import SpeedReport
+from qwendesk.core.units import GIB
+from qwendesk.hardware.gpu_cards import backend_of, find_card
+from qwendesk.hub.catalog_schema import CatalogModel, SpeedReport
+from qwendesk.models.fit import FitLabel, Pc
 
 _START_DEPTH = 8_192
 """Up to this many tokens a chat counts as new."""
@@ -42,7 +46,7 @@ class ExpectedSpeed(msgspec.Struct, frozen=True):
 def expect_speed(reports: tuple[SpeedReport, ...], estimate: SpeedEstimate | None) -> ExpectedSpeed | None:
     """Return what users report of PCs like this one, or else the estimate; None if neither is known.
 
-    `reports` are those that hold for this PC and this file (see speed_reports.py).
+    `reports` are those that hold for this PC and this file.
     """
     if reports:
         return ExpectedSpeed(_by_depth(reports), reports)
@@ -59,3 +63,110 @@ def _by_depth(reports: tuple[SpeedReport, ...]) -> tuple[SpeedRange, ...]:
         slow, fast = found.get(depth, report.range)
         found[depth] = min(slow, report.range[0]), max(fast, report.range[1])
     return tuple(SpeedRange(depth, *pair) for depth, pair in found.items())
+
+
+_LIKE_SIZE = 1.15
+"""Files whose sizes differ by less than this factor are alike: the next larger or smaller quant."""
+_SAME_SIZE = 1.06
+"""Files of the same quant differ by about this much between versions and uploaders."""
+_LIKE_PLACEMENT = 0.15
+"""How many of the expert layers, as a share, may be on the other side."""
+
+
+def find_reports(
+    reports: Sequence[SpeedReport], model: CatalogModel, quant: str, n_bytes: int, fit: FitLabel, pc: Pc
+) -> tuple[SpeedReport, ...]:
+    """Return the reports that hold for a file of `n_bytes` on `pc`, those of the shortest chats first.
+
+    They are of the quant whose file is most alike in size and of those about as large as that one: reports of others
+    would contradict each other. Reports from older engines never count.
+    """
+    found = [
+        report
+        for report in reports
+        if not report.has_old_engine
+        and _is_like_file(report, model, quant, n_bytes)
+        and _has_same_placement(report, fit)
+        and _has_same_cards(report, pc)
+        and _has_same_backend(report, pc)
+    ]
+    closest = min((report.n_bytes for report in found), key=lambda size: abs(size - n_bytes), default=0)
+    alike = (report for report in found if _is_within(report.n_bytes, closest, _SAME_SIZE))
+    return tuple(sorted(alike, key=lambda report: (report.depth, report.tok_s)))
+
+
+def find_doubtful(
+    reports: Sequence[SpeedReport], model: CatalogModel, quant: str, n_bytes: int, fit: FitLabel, pc: Pc
+) -> tuple[SpeedReport, ...]:
+    """Return the reports of these cards that nothing is expected from, because their engine is old or isn't named.
+
+    They are worth reading: their users asked the same question.
+    """
+    found = (
+        report
+        for report in reports
+        if report.gpus
+        and (report.has_old_engine or not report.backend)
+        and _is_like_file(report, model, quant, n_bytes)
+        and (not report.placement or _has_same_placement(report, fit))
+        and _has_same_cards(report, pc)
+    )
+    return tuple(sorted(found, key=lambda report: (report.depth, report.tok_s)))
+
+
+def _is_like_file(report: SpeedReport, model: CatalogModel, quant: str, n_bytes: int) -> bool:
+    return (
+        _layers(report.model) == _layers(model.id)
+        and _is_within(report.n_bytes, n_bytes, _LIKE_SIZE)
+        and _is_mxfp4(report.quant) == _is_mxfp4(quant)
+    )
+
+
+def _layers(model: str) -> str:
+    """Return what models of several versions have in common: "27B" of 3.5, 3.6 and 3.8 has the same layers."""
+    return model.partition("-")[2] if model.startswith("Qwen3.") else model
+
+
+def _is_mxfp4(quant: str) -> bool:
+    """Return whether the experts are in MXFP4, which has kernels of its own."""
+    return quant.startswith("MXFP4")
+
+
+def _is_within(one: float, other: float, factor: float) -> bool:
+    low, high = sorted((one, other))
+    return high <= factor * low
+
+
+def _has_same_placement(report: SpeedReport, fit: FitLabel) -> bool:
+    """Return whether the weights were where they would be here. Nobody reports of a table on a hard disk."""
+    if report.placement != fit.kind or (fit.lazy_bytes and fit.drive == "hdd"):
+        return False
+    if report.on_cpu is None or fit.kind == "cpu":
+        return True
+    return abs(report.on_cpu - fit.on_cpu) <= _LIKE_PLACEMENT * fit.of_layers
+
+
+def _has_same_cards(report: SpeedReport, pc: Pc) -> bool:
+    if not report.gpus:
+        return not pc.gpus
+    if len(report.gpus) != len(pc.gpus):
+        return False
+    if report.placement != "vram" and any(not _has_memory(gpu.total_bytes, report.gpu_gb) for gpu in pc.gpus):
+        return False
+    left = [find_card(name) for name in report.gpus]
+    for gpu in pc.gpus:
+        card = find_card(gpu.description or gpu.name)
+        like = next((each for each in left if card is not None and each is not None and card.is_like(each)), None)
+        if like is None:
+            return False
+        left.remove(like)
+    return True
+
+
+def _has_same_backend(report: SpeedReport, pc: Pc) -> bool:
+    return all(backend_of(gpu) == report.backend for gpu in pc.gpus)
+
+
+def _has_memory(n_bytes: int | None, gib: float) -> bool:
+    """Return whether a card has the memory that is printed on its box, of which drivers report a little less."""
+    return n_bytes is not None and abs(n_bytes / GIB - gib) <= 1

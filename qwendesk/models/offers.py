@@ -22,12 +22,11 @@ from qwendesk.hardware.snapshot import Snapshot
 from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.catalog_schema import CatalogFile, CatalogModel, Repository
 from qwendesk.models.catalog_service import CatalogService
-from qwendesk.models.default_model import choose_hero, choose_quick, sort_offers
+from qwendesk.models.expected_speed import find_doubtful, find_reports
 from qwendesk.models.fit import Pc, estimate_fit, make_pc
 from qwendesk.models.purpose_texts import with_texts
-from qwendesk.models.purposes import PURPOSES, Choice, Purpose, rank_choices
+from qwendesk.models.purposes import PURPOSES, Choice, Purpose, choose_hero, choose_quick, rank_choices, sort_offers
 from qwendesk.models.ranking import Offer, QuantOffer, choose_quant, find_flag
-from qwendesk.models.speed_reports import find_doubtful, find_reports
 from qwendesk.models.uploaders import OtherUploader, other_uploaders, preferred_repository
 from qwendesk.settings.service import SettingsService
 

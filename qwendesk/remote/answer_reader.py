@@ -1,8 +1,12 @@
-"""Makes the items of an answer from the chunks of a server: text, reasoning, calls, statistics, and why it ended."""
+"""Makes the items of an answer from the chunks of a server: text, reasoning, calls, statistics, and why it ended.
+
+So are those of a wrong kind, such as counts that are null: an answer that can be read doesn't end because of them.
+"""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from math import isfinite
-from typing import Any
+from typing import Any, Final, Literal, TypeVar, get_args
 
 import msgspec
 
@@ -12,9 +16,118 @@ from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.core.translation import mark, tr
 from qwendesk.engine.contract import AnswerItem
 from qwendesk.engine.protocol import CallDelta, Called, Delta, Finished, PromptProgress
-from qwendesk.remote.chunks import Chunk, ChunkChoice, ChunkDelta, Timings, ToolCallDelta, Usage, text_of
 from qwendesk.remote.connection import EndlessAnswer
-from qwendesk.remote.think_splitter import ThinkSplitter
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+class FunctionPiece(msgspec.Struct, frozen=True):
+    name: str | None = None
+    arguments: str | dict[str, Any] | None = None
+    """Text in pieces; some servers send the object as a whole."""
+
+
+class ToolCallDelta(msgspec.Struct, frozen=True):
+    index: int | None = None
+    id: str | None = None
+    function: FunctionPiece = FunctionPiece()
+
+
+class ChunkDelta(msgspec.Struct, frozen=True):
+    content: Any = None
+    """As the reasoning, a text, or parts with a text."""
+    reasoning_content: Any = None
+    reasoning: Any = None
+    tool_calls: list[ToolCallDelta] | None = None
+
+
+class ChunkChoice(msgspec.Struct, frozen=True):
+    delta: ChunkDelta | None = None
+    message: ChunkDelta | None = None
+    """What a server that doesn't stream has in place of `delta`."""
+    finish_reason: str | None = None
+
+
+class TokenDetails(msgspec.Struct, frozen=True):
+    cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
+
+
+class Usage(msgspec.Struct, frozen=True):
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    prompt_tokens_details: TokenDetails | None = None
+    completion_tokens_details: TokenDetails | None = None
+
+
+class Timings(msgspec.Struct, frozen=True):
+    """llama-server's times, in milliseconds."""
+
+    cache_n: int = 0
+    prompt_n: int = 0
+    prompt_ms: float = 0.0
+    predicted_n: int = 0
+    predicted_ms: float = 0.0
+    draft_n: int = 0
+    draft_n_accepted: int = 0
+
+
+class PrefillProgress(msgspec.Struct, frozen=True):
+    """llama-server's progress of the prompt, in tokens."""
+
+    total: int = 0
+    cache: int = 0
+    processed: int = 0
+
+
+class Chunk(msgspec.Struct, frozen=True):
+    id: str = ""
+    choices: list[ChunkChoice] = []
+    usage: Usage | None = None
+    timings: Timings | None = None
+    prompt_progress: PrefillProgress | None = None
+    error: Any = None
+
+
+def decode_chunk(data: str | bytes) -> Chunk:
+    """Return the chunk of one event. Raises msgspec.DecodeError for what isn't a JSON object."""
+    value = decode_json(data)
+    try:
+        return msgspec.convert(value, Chunk, strict=False)
+    except msgspec.ValidationError:
+        if not isinstance(value, dict):
+            raise
+        return _readable(value, Chunk)
+
+
+def text_of(content: Any) -> str:
+    """Return the text of a content: a text or number, or an object or a list with some."""
+    if isinstance(content, dict):
+        return text_of(content.get("text") or content.get("content"))
+    if isinstance(content, list):
+        return "".join(map(text_of, content))
+    return str(content) if isinstance(content, str | int | float) and not isinstance(content, bool) else ""
+
+
+def _readable(value: dict[str, Any], kind: type[S]) -> S:
+    """Return what can be read of an object."""
+    found: dict[str, Any] = {}
+    for field in msgspec.structs.fields(kind):
+        given = value.get(field.name)
+        kinds = (
+            field.type,
+            *get_args(field.type),
+            *(inner for each in get_args(field.type) for inner in get_args(each)),
+        )
+        struct = next((each for each in kinds if isinstance(each, type) and issubclass(each, msgspec.Struct)), None)
+        if struct is not None and isinstance(given, list):
+            given = [_readable(each, struct) for each in given if isinstance(each, dict)]
+        elif struct is not None and isinstance(given, dict):
+            given = _readable(given, struct)
+        with suppress(msgspec.ValidationError):
+            found[field.name] = msgspec.convert(given, field.type, strict=False)
+    return kind(**found)
+
 
 NOT_SEPARATED = mark(
     "The server doesn't separate thinking from the answer. Start it with a reasoning parser, for vLLM and SGLang: "
@@ -223,3 +336,75 @@ def _arguments_text(arguments: str | dict[str, Any] | None) -> str:
     if isinstance(arguments, dict):
         return msgspec.json.encode(arguments).decode()
     return arguments or ""
+
+
+Piece = tuple[Literal["reasoning", "answer"], str]
+
+_OPEN: Final = "<think>"
+_CLOSE: Final = "</think>"
+_MOST_BLANKS: Final = 1000
+"""Characters that may stand before <think>. Text that is held back is looked through with each piece."""
+
+
+class ThinkSplitter:
+    """Takes the text piece by piece. Only a tag at the very beginning opens reasoning, and the first one closes it.
+
+    A chat template may already have opened the reasoning, in which case the text has only the closing tag:
+    `starts_open` says so. If that was not known, `has_stray_close` becomes true.
+    """
+
+    def __init__(self, *, starts_open: bool = False) -> None:
+        self._state: Literal["start", "reasoning", "answer", "unsplit"] = "reasoning" if starts_open else "start"
+        self._held = ""
+        self._last = ""
+        self._is_first = False
+        """Whether the next text begins a section, whose leading line breaks belong to the tag."""
+        self.has_stray_close = False
+
+    def feed(self, text: str) -> list[Piece]:
+        """Return the pieces that are certain now."""
+        self._held += text
+        pieces: list[Piece] = []
+        if self._state == "start":
+            stripped = self._held.lstrip()
+            if stripped.startswith(_OPEN):
+                self._begin("reasoning", stripped.removeprefix(_OPEN))
+            elif _OPEN.startswith(stripped) and len(self._held) <= _MOST_BLANKS:
+                return []
+            else:
+                self._state = "unsplit"
+        if self._state == "reasoning":
+            before, tag, after = self._held.partition(_CLOSE)
+            n_certain = len(before) if tag else len(before) - _length_of_begun_tag(before)
+            self._emit(pieces, "reasoning", before[:n_certain])
+            if not tag:
+                return pieces
+            self._begin("answer", after)
+        if self._state == "unsplit":
+            self._last = (self._last + self._held)[-(len(_CLOSE) + len(self._held)) :]
+            self.has_stray_close = self.has_stray_close or _CLOSE in self._last
+            self._last = self._last[-len(_CLOSE) :]
+        self._emit(pieces, "answer", self._held)
+        return pieces
+
+    def end(self) -> list[Piece]:
+        """Return what was held back, at the end of the answer."""
+        held, self._held = self._held, ""
+        kind: Literal["reasoning", "answer"] = "reasoning" if self._state == "reasoning" else "answer"
+        return [(kind, held)] if held else []
+
+    def _begin(self, state: Literal["reasoning", "answer"], rest: str) -> None:
+        self._state, self._held, self._is_first = state, rest, True
+
+    def _emit(self, pieces: list[Piece], kind: Literal["reasoning", "answer"], text: str) -> None:
+        self._held = self._held[len(text) :]
+        if self._is_first:
+            text = text.lstrip("\n")
+        if text:
+            self._is_first = False
+            pieces.append((kind, text))
+
+
+def _length_of_begun_tag(text: str) -> int:
+    """Return how many characters at the end may be the beginning of the closing tag."""
+    return next((n for n in range(len(_CLOSE) - 1, 0, -1) if text.endswith(_CLOSE[:n])), 0)

@@ -12,8 +12,7 @@ from qwendesk.core.failures import EngineExit
 from qwendesk.engine.contract import AnswerItem
 from qwendesk.engine.protocol import Finished, RequestFailed
 from qwendesk.remote import connection as limits
-from qwendesk.remote.answer_reader import AnswerReader
-from qwendesk.remote.chunks import decode_chunk
+from qwendesk.remote.answer_reader import AnswerReader, decode_chunk
 from qwendesk.remote.connection import Connection, EndlessAnswer, WatchedStream, read_beginning
 from qwendesk.remote.errors import (
     endless_answer,

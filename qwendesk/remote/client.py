@@ -45,9 +45,8 @@ from qwendesk.remote.answer_stream import FailedAnswer, RunningAnswer, ServerAns
 from qwendesk.remote.connection import Connection
 from qwendesk.remote.dialects import DIALECTS, ServerDialect
 from qwendesk.remote.inspection import ModelOnServer, find_kind, inspect_model
-from qwendesk.remote.pictures import PictureEncoder
 from qwendesk.remote.servers import RemoteServer
-from qwendesk.remote.wire import request_body
+from qwendesk.remote.wire import PictureEncoder, request_body
 
 _logger = logging.getLogger(__name__)
 

@@ -1,8 +1,9 @@
-"""An answer as it comes from the engine, put together for the APIs."""
+"""An answer as it comes from the engine, put together for the APIs and turned into events of a stream."""
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
 
 import msgspec
 
@@ -11,6 +12,7 @@ from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.engine.contract import AnswerItem
 from qwendesk.engine.protocol import AnswerToken, CallDelta, Called, Delta, Finished, PromptProgress
 from qwendesk.server.question import ClientMessage, Question
+from qwendesk.server.refusals import Refused
 
 
 class AnswerHead(msgspec.Struct, frozen=True):
@@ -123,3 +125,46 @@ class AnswerCollector:
 def unreadable_call(called: Called) -> str:
     """Return a call that can't be understood as the text that the model wrote."""
     return f"<tool_call>{called.text}</tool_call>"
+
+
+class StreamEvent(msgspec.Struct, frozen=True):
+    """A server-sent event. A text as data is sent as it is; `name` is its event field."""
+
+    data: dict[str, Any] | str
+    name: str = ""
+
+    def encoded(self) -> bytes:
+        head = f"event: {self.name}\n".encode() if self.name else b""
+        data = self.data.encode() if isinstance(self.data, str) else msgspec.json.encode(self.data)
+        return b"%sdata: %s\n\n" % (head, data)
+
+
+class Comment(msgspec.Struct, frozen=True):
+    """A line that clients ignore, which keeps the connection from looking dead."""
+
+    text: str
+
+    def encoded(self) -> bytes:
+        return f": {self.text}\n\n".encode()
+
+
+Frame = StreamEvent | Comment
+
+
+class EventWriter(Protocol):
+    """Writes one answer as the stream of an API. Pure: it sends nothing."""
+
+    def begin(self) -> Iterable[Frame]:
+        """Return the events before the first item."""
+
+    def write(self, item: AnswerItem) -> Iterable[Frame]:
+        """Return the events for an item that is neither the last one nor PromptProgress."""
+
+    def wait(self) -> Frame:
+        """Return what is sent from time to time while the client waits for the next item."""
+
+    def end(self, answer: WrittenAnswer) -> Iterable[Frame]:
+        """Return the last events."""
+
+    def fail(self, refused: Refused) -> Iterable[Frame]:
+        """Return the last events of an answer that failed after the stream had begun."""

@@ -1,7 +1,10 @@
-"""Answering: takes questions through the queue, the model and the engine to the items of their answers."""
+"""Answering: takes questions through a fair queue, the model and the engine to the items of their answers."""
 
+import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections import OrderedDict, deque
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 
 import msgspec
 
@@ -29,11 +32,70 @@ from qwendesk.engine.protocol import (
 )
 from qwendesk.server.answer import AnswerCollector, AnswerHead
 from qwendesk.server.conversations import ReasoningMemory, conversation_key, engine_client, prefix_hashes
-from qwendesk.server.fair_queue import FairQueue
 from qwendesk.server.fields import off_loop
 from qwendesk.server.question import Question
 from qwendesk.server.refusals import BAD_PICTURE, CONTEXT_FULL, Refused
 from qwendesk.server.served_models import ServedModels
+
+
+class FairQueue:
+    """One request runs at a time. When it ends, the client that was served longest ago is next, with its oldest."""
+
+    def __init__(self, most_waiting: int) -> None:
+        self.most_waiting = most_waiting
+        self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+        """By client, the one to serve next first. No client has an empty queue."""
+        self._is_taken = False
+
+    @property
+    def n_waiting(self) -> int:
+        return sum(map(len, self._waiting.values()))
+
+    @asynccontextmanager
+    async def turn(self, client: str) -> AsyncIterator[None]:
+        """Wait for the client's turn, which lasts until the context is left. Raise Refused if too many wait."""
+        await self._take(client)
+        try:
+            yield
+        finally:
+            self._pass_on()
+
+    async def _take(self, client: str) -> None:
+        if not self._is_taken:
+            self._is_taken = True
+            return
+        if self.n_waiting >= self.most_waiting:
+            sentence = f"{self.most_waiting} requests are waiting already. Try again later."
+            raise Refused(429, sentence, code="queue_full")
+        place = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(client, deque()).append(place)
+        try:
+            await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled():
+                self._pass_on()  # the turn came in the moment in which the client left
+            else:
+                self._leave(client, place)
+            raise
+
+    def _leave(self, client: str, place: "asyncio.Future[None]") -> None:
+        queue = self._waiting.get(client, deque())
+        if place in queue:
+            queue.remove(place)
+        if not queue:
+            self._waiting.pop(client, None)
+
+    def _pass_on(self) -> None:
+        while self._waiting:
+            client, queue = self._waiting.popitem(last=False)
+            place = queue.popleft()
+            if queue:
+                self._waiting[client] = queue  # behind all others
+            if not place.done():
+                place.set_result(None)
+                return
+        self._is_taken = False
+
 
 _MESSAGE_BYTES = 500
 """A message costs as much time to hash as so many more of its characters."""

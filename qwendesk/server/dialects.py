@@ -6,18 +6,13 @@ from typing import Any
 import msgspec
 
 from qwendesk.engine.protocol import PromptProgress
-from qwendesk.server.answer import AnswerHead, WrittenAnswer
-from qwendesk.server.chat_events import ChatWriter, chat_body
-from qwendesk.server.chat_request import read_chat_request
-from qwendesk.server.completions_events import CompletionsWriter, completions_body
-from qwendesk.server.completions_request import read_completions_request
-from qwendesk.server.events import EventWriter
+from qwendesk.server.answer import AnswerHead, EventWriter, WrittenAnswer
+from qwendesk.server.chat_completions import ChatWriter, chat_body, read_chat_request
+from qwendesk.server.completions import CompletionsWriter, completions_body, read_completions_request
 from qwendesk.server.fields import Fields
-from qwendesk.server.messages_events import MessagesWriter, messages_body
-from qwendesk.server.messages_request import read_messages_request
+from qwendesk.server.messages import MessagesWriter, messages_body, read_messages_request
 from qwendesk.server.question import Question
-from qwendesk.server.responses_events import ResponsesWriter, responses_body
-from qwendesk.server.responses_request import read_responses_request
+from qwendesk.server.responses import ResponsesWriter, read_responses_request, responses_body
 
 
 class Dialect(msgspec.Struct, frozen=True):

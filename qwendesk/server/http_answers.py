@@ -8,10 +8,9 @@ from aiohttp import web
 
 from qwendesk.engine.contract import AnswerItem
 from qwendesk.engine.protocol import Finished, PromptProgress
-from qwendesk.server.answer import AnswerCollector, AnswerHead
+from qwendesk.server.answer import AnswerCollector, AnswerHead, Comment, EventWriter, Frame
 from qwendesk.server.answering import Answering
 from qwendesk.server.dialects import Dialect
-from qwendesk.server.events import Comment, EventWriter, Frame
 from qwendesk.server.fields import Fields, decode_body, off_loop
 from qwendesk.server.limits import Limits
 from qwendesk.server.refusals import CONTEXT_FULL, Refused

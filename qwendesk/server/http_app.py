@@ -10,14 +10,13 @@ from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
 from qwendesk import __version__
-from qwendesk.server.access import Access, program_name, shown_path
+from qwendesk.server.access import Access, ServerKey, program_name, shown_path
 from qwendesk.server.answering import Answering
 from qwendesk.server.dialects import DIALECTS, Dialect
 from qwendesk.server.fields import Fields, decode_body, off_loop
 from qwendesk.server.http_answers import FIELDS, HttpAnswers
-from qwendesk.server.keys import ServerKey
 from qwendesk.server.limits import Limits
-from qwendesk.server.messages_request import read_messages_request
+from qwendesk.server.messages import read_messages_request
 from qwendesk.server.refusals import ApiFamily, Refused, error_body
 from qwendesk.server.requests import RequestLog
 from qwendesk.server.served_models import ListedModel, ServedModels

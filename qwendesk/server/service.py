@@ -17,11 +17,9 @@ from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import EngineClient
-from qwendesk.server.access import Access
-from qwendesk.server.answering import Answering, MakeOptions, served_options
+from qwendesk.server.access import Access, ServerKey, read_keys
+from qwendesk.server.answering import Answering, FairQueue, MakeOptions, served_options
 from qwendesk.server.certificates import Certificate, host_names, network_hosts, own_certificate
-from qwendesk.server.fair_queue import FairQueue
-from qwendesk.server.keys import ServerKey, read_keys
 from qwendesk.server.limits import Limits
 from qwendesk.server.requests import RequestLog
 from qwendesk.server.served_models import ServedModels

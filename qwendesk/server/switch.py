@@ -10,7 +10,7 @@ from qwendesk.core.app_options import AppOptions
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
-from qwendesk.server.keys import KEY_VARIABLE, given_key, renew_key
+from qwendesk.server.access import KEY_VARIABLE, given_key, renew_key
 from qwendesk.server.service import PortNotUsable, ServerOptions, ServerService, default_key_file
 from qwendesk.server.setups.programs import Target
 from qwendesk.settings.service import SettingsService

@@ -6,8 +6,15 @@ from pathlib import Path
 import msgspec
 
 from qwendesk.core.observed import Observed
-from qwendesk.settings.deletion import DeletionLeftover, delete_everything, note_deletion
-from qwendesk.settings.stored_data import LinkedFolder, StoredData, find_linked_folders, find_stored_data
+from qwendesk.settings.deletion import (
+    DeletionLeftover,
+    LinkedFolder,
+    StoredData,
+    delete_everything,
+    find_linked_folders,
+    find_stored_data,
+    note_deletion,
+)
 
 
 class DeletionRequest(msgspec.Struct, frozen=True):

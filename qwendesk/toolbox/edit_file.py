@@ -10,8 +10,7 @@ from qwendesk.core.translation import mark
 from qwendesk.toolbox.edit_history import EditHistory, FileEdit, overwrite
 from qwendesk.toolbox.folder_access import FolderAccess
 from qwendesk.toolbox.folder_files import read_text
-from qwendesk.toolbox.shown_text import on_one_line
-from qwendesk.toolbox.text_difference import difference
+from qwendesk.toolbox.shown_text import difference, on_one_line
 from qwendesk.toolbox.tool import Arguments, Tool, ToolError
 
 

@@ -21,7 +21,7 @@ from qwendesk.core.files import write_whole
 from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.translation import tr
 from qwendesk.core.units import MIB
-from qwendesk.toolbox.text_difference import difference
+from qwendesk.toolbox.shown_text import difference
 
 _logger = logging.getLogger(__name__)
 

@@ -96,7 +96,7 @@ async def _find_sandbox() -> Sandbox | str:
     if sys.platform != "linux":
         name = _NAMES.get(sys.platform, sys.platform)
         return tr("Python runs only confined, and QwenDesk can't confine it on {0} yet.", name)
-    from qwendesk.toolbox.confinement.trial import find_sandbox  # noqa: PLC0415
+    from qwendesk.toolbox.confinement.confined_run import find_sandbox  # noqa: PLC0415
 
     return await find_sandbox()
 

@@ -1,26 +1,31 @@
 """ToolService: which tools a chat has, and running a call: checked, allowed by the user, limited and recorded."""
 
 import asyncio
+import hashlib
 import json
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from qwendesk.core import paths
 from qwendesk.core.chats import ChatSettings
+from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.files import write_whole
 from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.json_file import JsonFile
-from qwendesk.core.messages import CallRecord, Consent, ToolCall
+from qwendesk.core.messages import CallRecord, Consent, ImagePart, ToolCall
 from qwendesk.core.observed import Observed
+from qwendesk.core.paths import cache_folder
 from qwendesk.core.tool_context import CallContext, CallProgress, ConsentRequest, Decision, ToolChoice, ToolLook
 from qwendesk.core.translation import tr
+from qwendesk.decoding.images import decode_image
 from qwendesk.toolbox.gate import Grant, allowed_by, choices, fingerprint, grant_for
-from qwendesk.toolbox.result_images import keep_images
 from qwendesk.toolbox.shown_text import with_codes
-from qwendesk.toolbox.tool import Arguments, Tool, ToolError, ToolResult
+from qwendesk.toolbox.tool import Arguments, Tool, ToolError, ToolImage, ToolResult
 
 _logger = logging.getLogger(__name__)
 
@@ -266,3 +271,44 @@ def _limited(text: str, context: CallContext) -> str:
     """Return a result that fits into the context, without characters that no text holds."""
     text, most = text.encode("utf-8", "replace").decode("utf-8"), context.most_characters
     return text if len(text) <= most else f"{text[:most]}\n(cut off: {len(text):,} characters in all)"
+
+
+_SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg", "image/webp": ".webp", "image/gif": ".gif"}
+_LONGEST_SIDE = 1280
+"""Pixels in which a picture is sent to the model: about 1,000 tokens."""
+_TRIED_SIDE = 16
+"""Pixels in which a picture is decoded to see whether that is possible."""
+_UNSEEN = "(The result has {0} more that you can't see: they are damaged, or this model can't see pictures.)"
+
+
+async def keep_images(result: ToolResult, context: CallContext) -> tuple[str, tuple[ImagePart, ...]]:
+    """Return the text of a result, and its pictures as parts of a message. Nothing of an incognito chat is written.
+
+    Pictures that can't be decoded would spoil every later question, so they are left out, and the text says so.
+    """
+    if not result.images:
+        return result.text, ()
+    usable = result.images if context.can_see else ()
+    kept = await asyncio.to_thread(lambda: [_kept(image, context) for image in usable])
+    parts = tuple(part for part in kept if part is not None)
+    n_unseen = len(result.images) - len(parts)
+    if not n_unseen:
+        return result.text, parts
+    what = "1 picture" if n_unseen == 1 else f"{n_unseen} pictures"
+    return f"{result.text}\n{_UNSEEN.format(what)}".lstrip(), parts
+
+
+def _kept(image: ToolImage, context: CallContext) -> ImagePart | None:
+    """Return a part with the picture in a file of the cache, or in memory; None if it can't be used. Blocks."""
+    sha256 = hashlib.sha256(image.data).hexdigest()
+    name = f"{sha256[:32]}{_SUFFIXES.get(image.mime, '.png')}"
+    try:
+        if context.is_incognito:
+            decode_image(Path(name), image.data, longest_side=_TRIED_SIDE)
+            return ImagePart(f"(in memory)/{name}", sha256, _LONGEST_SIDE, data=image.data)
+        path = cache_folder() / "tool-images" / name
+        write_whole(path, image.data)
+        decode_image(path, longest_side=_TRIED_SIDE)
+    except (QwenDeskError, OSError):
+        return None
+    return ImagePart(str(path), sha256, _LONGEST_SIDE)

@@ -1,10 +1,25 @@
-"""Menus and popovers with rounded corners, behind which no square background or shadow is visible."""
+"""Menus and popovers with rounded corners, and a popover with a search field above a list."""
 
-from PySide6.QtCore import QRect, Qt
-from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QMenu, QStyle, QStyleOption, QWidget
+import ctypes
+import functools
+import logging
 
-from qwendesk.widgets.compositor import is_composited
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QLabel,
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QMenu,
+    QStyle,
+    QStyleOption,
+    QVBoxLayout,
+    QWidget,
+)
+
+from qwendesk.widgets.buttons import describe
 from qwendesk.widgets.icons import pixmap
 from qwendesk.widgets.tab_order import refocus
 from qwendesk.widgets.theme_keeper import current_theme
@@ -79,3 +94,146 @@ def show_only_the_frame(popup: QWidget, frame: QWidget | None = None) -> None:
         popup.setAttribute(Qt.WidgetAttribute.WA_TranslucentBackground)
     else:
         (frame or popup).setProperty("corners", "square")
+
+
+_logger = logging.getLogger(__name__)
+
+
+@functools.cache
+def is_composited() -> bool:
+    """Return False on an X11 display without a compositor, where transparent pixels are black. Asked once."""
+    if QGuiApplication.platformName() != "xcb":
+        return True
+    try:
+        return _has_compositor(ctypes.CDLL("libX11.so.6"))
+    except OSError as error:
+        _logger.info("Whether there is a compositor is unknown: %s", error)
+        return True
+
+
+def _has_compositor(x11: ctypes.CDLL) -> bool:
+    """Return whether a program owns the selection _NET_WM_CM_Sn, as the compositor of screen n does."""
+    x11.XOpenDisplay.restype = ctypes.c_void_p
+    x11.XInternAtom.restype = x11.XGetSelectionOwner.restype = ctypes.c_ulong
+    display = ctypes.c_void_p(x11.XOpenDisplay(None))
+    if not display.value:
+        return True
+    selection = f"_NET_WM_CM_S{x11.XDefaultScreen(display)}".encode()
+    owner = x11.XGetSelectionOwner(display, ctypes.c_ulong(x11.XInternAtom(display, selection, 0)))
+    x11.XCloseDisplay(display)
+    return bool(owner)
+
+
+_PAGE = 8
+_MOVES = {Qt.Key.Key_Down: 1, Qt.Key.Key_Up: -1, Qt.Key.Key_PageDown: _PAGE, Qt.Key.Key_PageUp: -_PAGE}
+_WINDOW_EDGE = 8
+"""Smallest distance in pixels from the window's left and right edge."""
+_AROUND = 200
+"""Height in pixels of what is around the list: the search field, and the window above and below the popover."""
+
+
+class SearchPopover(Popover):
+    """Built each time it is opened. Object names of its controls begin with `name`."""
+
+    def __init__(self, name: str, title: str, parent: QWidget, *, width: int, row_height: int, most_rows: int) -> None:
+        super().__init__(parent)
+        self._window, self._row_height, self._most_rows = parent, row_height, most_rows
+        self.setObjectName(name)
+        self.setAccessibleName(title)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setFixedWidth(min(width, parent.width() - 40))
+        self._query = QLineEdit()
+        self._query.installEventFilter(self)
+        self._query.textChanged.connect(self._refill)
+        self._query.returnPressed.connect(self._choose_current)
+        self._list = QListWidget()
+        self._list.setProperty("kind", "palette")
+        self._list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._list.itemClicked.connect(lambda _item: self._choose_current())
+        self._remark = QLabel()
+        self._remark.setObjectName(f"{name}.nothing")
+        self._remark.setProperty("kind", "small")
+        self.column = QVBoxLayout(self)
+        self.column.setContentsMargins(12, 12, 12, 12)
+        self.column.setSpacing(8)
+        self.column.addWidget(self._query)
+        self.column.addWidget(self._remark)
+        self.column.addWidget(self._list)
+
+    def describe_parts(self, search: str, tip: str, rows: str) -> None:
+        """Name the search field, which shows `search` while it is empty, and the list."""
+        self._query.setPlaceholderText(search)
+        describe(self._query, f"{self.objectName()}.query", search, tip)
+        describe(self._list, f"{self.objectName()}.list", rows)
+
+    def fill(self, query: str) -> str:
+        """Add a row for everything that matches `query`. Return a remark to show above the list, or "" for none."""
+        raise NotImplementedError
+
+    def choose(self, key: str) -> None:
+        """Do what the chosen row means. The popover is closed already."""
+        raise NotImplementedError
+
+    def add_row(self, key: str, row: QWidget, spoken: str) -> QListWidgetItem:
+        """Add a row and return its item. `spoken` is its text for screen readers."""
+        item = QListWidgetItem()
+        item.setData(Qt.ItemDataRole.UserRole, key)
+        set_spoken(item, spoken)
+        item.setSizeHint(QSize(0, self._row_height))
+        self._list.addItem(item)
+        self._list.setItemWidget(item, row)
+        return item
+
+    def open_at(self, widget: QWidget, top: int) -> None:
+        """Show the popover `top` pixels below the upper edge of `widget`, and focus the search field.
+
+        It is centred below `widget` as far as the window is wide enough.
+        """
+        self._refill("")
+        place = widget.mapTo(self._window, QPoint((widget.width() - self.width()) // 2, top))
+        place.setX(max(_WINDOW_EDGE, min(place.x(), self._window.width() - self.width() - _WINDOW_EDGE)))
+        self.move(self._window.mapToGlobal(place))
+        self.show()
+        self._query.setFocus()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self._query and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            step = _MOVES.get(Qt.Key(event.key()))
+            if step is not None:
+                last = self._list.count() - 1
+                self._list.setCurrentRow(max(0, min(last, self._list.currentRow() + step)))
+                return True
+        return super().eventFilter(watched, event)
+
+    def _refill(self, query: str) -> None:
+        self._list.clear()
+        remark = self.fill(query)
+        self._remark.setText(remark)
+        self._remark.setVisible(bool(remark))
+        self._list.setCurrentRow(0)
+        count = self._list.count()
+        self._list.setVisible(count > 0)
+        most = min(self._most_rows, (self._window.height() - _AROUND) // self._row_height)
+        self._list.setFixedHeight(min(count, most) * self._row_height)
+        self.fit_height()
+
+    def refill(self) -> None:
+        """Fill the list again, because there is something else to show."""
+        self._refill(self._query.text())
+
+    def fit_height(self) -> None:
+        """Give the popover the height of its content, after something in it was shown or hidden."""
+        has_flow = self.column.hasHeightForWidth()
+        self.setFixedHeight(self.column.heightForWidth(self.width()) if has_flow else self.column.sizeHint().height())
+
+    def _choose_current(self) -> None:
+        if self._list.currentRow() >= 0:
+            key: str = self._list.currentItem().data(Qt.ItemDataRole.UserRole)
+            self.close()
+            self.choose(key)
+
+
+def set_spoken(item: QListWidgetItem, text: str) -> None:
+    """Set the text of a row for screen readers."""
+    item.setData(Qt.ItemDataRole.AccessibleTextRole, text)

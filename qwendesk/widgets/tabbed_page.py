@@ -18,8 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from qwendesk.widgets.buttons import describe
-from qwendesk.widgets.layouts import FlowLayout
-from qwendesk.widgets.scroll_area import SCROLL_BAR, steady_scroll_area
+from qwendesk.widgets.layouts import SCROLL_BAR, FlowLayout, steady_scroll_area
 
 _WIDEST = 1136
 OWN_SCROLL: Final = 20

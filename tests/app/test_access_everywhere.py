@@ -14,7 +14,7 @@ from qwendesk.core import paths
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.units import GIB
 from qwendesk.engine.protocol import RequestFailed
-from qwendesk.help.view.crash_dialog import CrashDialog
+from qwendesk.help.view.crash_notices import CrashDialog
 from qwendesk.hub.download_queue import DownloadItem, QueueFile, SavedDownload
 from qwendesk.hub.model_deletion import ModelDeletion
 from qwendesk.hub.model_folders import ModelFolders, write_folders

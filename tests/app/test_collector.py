@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QApplication
 
-from qwendesk.app.collector import IdleCollector, keep_collector_quick
+from qwendesk.app.event_loop import IdleCollector, keep_collector_quick
 
 
 @pytest.fixture

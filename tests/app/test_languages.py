@@ -16,7 +16,7 @@ from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import table
 from qwendesk.core.translation import install_translator
-from qwendesk.help.view.crash_dialog import CrashDialog
+from qwendesk.help.view.crash_notices import CrashDialog
 from qwendesk.hub.catalog import load_catalog
 from qwendesk.hub.model_deletion import ModelDeletion
 from qwendesk.models.view.model_actions import ask_deletion

@@ -29,7 +29,7 @@ class Network(QObject):
 def make_system(monkeypatch: pytest.MonkeyPatch, network: Network | None) -> None:
     """The system of this test knows `network`, or nothing of the connection."""
     known = Mock(**{"loadBackendByFeatures.return_value": network is not None, "instance.return_value": network})
-    monkeypatch.setattr("qwendesk.app.metered.QNetworkInformation", known)
+    monkeypatch.setattr("qwendesk.app.desktop.QNetworkInformation", known)
     monkeypatch.setattr("qwendesk.app.desktop.motion_is_reduced", lambda: False)
 
 

@@ -1,7 +1,7 @@
 """Made-up rows and records of runs."""
 
 from qwendesk.bench.records import BenchRecord
-from qwendesk.bench.rows import BenchRow, Drafts
+from qwendesk.bench.table import BenchRow, Drafts
 from qwendesk.core.options import DecidedOptions
 
 

@@ -8,11 +8,11 @@ from qwendesk.bench.comparison import (
     ComparisonState,
     PromptComparison,
     column_texts,
+    comparison_markdown,
+    differences,
     joined_changes,
     split_changes,
 )
-from qwendesk.bench.comparison_markdown import comparison_markdown
-from qwendesk.bench.text_differences import differences
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.errors import BadOption
 from qwendesk.core.stats import AnswerStats

@@ -7,8 +7,8 @@ import pytest
 import pytest_asyncio
 
 from qwendesk.bench.bench_engine import BenchEngine
-from qwendesk.bench.rows import BenchRow, find_row
 from qwendesk.bench.speeds import SpeedMeasurement, SpeedPlan, SpeedProgress
+from qwendesk.bench.table import BenchRow, find_row
 from qwendesk.core import paths
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.options import LoadOptions

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from qwendesk.bench.duration import expected_duration_s
 from qwendesk.bench.published import published_speeds
 from qwendesk.bench.share import share_text
-from qwendesk.bench.speeds import SpeedPlan
+from qwendesk.bench.speeds import SpeedPlan, expected_duration_s
 from qwendesk.bench.table import reported_at, table_lines
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.model_facts import ModelFacts

@@ -2,7 +2,7 @@
 
 import pytest
 
-from qwendesk.bench.text_differences import Differences, TextRun, differences
+from qwendesk.bench.comparison import Differences, TextRun, differences
 
 
 def changed(found: Differences) -> list[str]:

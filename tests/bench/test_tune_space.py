@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from qwendesk.bench.tune_rules import Dimension
-from qwendesk.bench.tune_space import TuneInput, change_texts, dimensions, pinned
+from qwendesk.bench.tune_rules import Dimension, TuneInput, change_texts, dimensions, pinned
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.options import LoadOptions

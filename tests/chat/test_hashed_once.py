@@ -20,7 +20,7 @@ from qwendesk.core import paths
 from qwendesk.core.messages import ImagePart
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.protocol import Generate, Measure
-from qwendesk.engine.worker import pictures
+from qwendesk.engine.worker import vision
 from tests.service_desk import Desk
 
 pytestmark = pytest.mark.asyncio
@@ -101,8 +101,8 @@ def sent_images(kit: Kit) -> list[ImagePart]:
 
 def read_as_the_worker_does(images: list[ImagePart]) -> None:
     for image in images:
-        pictures.size_of(image)
-        pictures.read(image)
+        vision.picture_size(image)
+        vision.read_picture(image)
 
 
 async def test_file_is_hashed_only_when_it_is_attached(

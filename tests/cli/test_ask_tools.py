@@ -22,8 +22,7 @@ from qwendesk.core.messages import ToolCall
 from qwendesk.core.observed import Observed
 from qwendesk.core.tool_context import CallContext
 from qwendesk.engine.protocol import Generate
-from qwendesk.mcp.secret_values import save_secrets
-from qwendesk.mcp.server_config import McpServerList, NewServer, server_list_file
+from qwendesk.mcp.server_config import McpServerList, NewServer, save_secrets, server_list_file
 from qwendesk.mcp.tools import server_switch
 from qwendesk.toolbox.web_tools import web_tools
 from tests.decoding import office_files

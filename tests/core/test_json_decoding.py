@@ -14,13 +14,12 @@ _PACKAGE = Path(qwendesk.__file__).parent
 _OWN = {
     "core/json_decoding.py",
     "chat/view/edit_drafts.py", "chat/view/thread/highlight.py", "decoding/main.py", "decoding/process.py",
-    "engine/worker/base_file.py", "mcp/host/results.py",
-    "toolbox/confinement/confined_run.py", "toolbox/confinement/trial.py",
+    "engine/worker/text_score.py", "mcp/host/offers.py",
+    "toolbox/confinement/confined_run.py",
 }  # fmt: skip
 """These decode what another process of the app has written, or their own JSON."""
 _CAREFUL = {
-    "engine/worker/call_stream.py",
-    "engine/worker/call_tags.py",
+    "engine/worker/call_parser.py",
     "mcp/pasted_servers.py",
     "server/setups/merging.py",
 }

@@ -4,8 +4,7 @@ import pytest
 
 from qwendesk.core.failures import EngineExit
 from qwendesk.core.options import LoadOptions
-from qwendesk.engine.exit_codes import count_memory_kills, describe_exit
-from qwendesk.engine.load_failures import classify_load
+from qwendesk.engine.load_failures import classify_load, count_memory_kills, describe_exit
 from qwendesk.engine.protocol import LoadRefused
 
 ABOVE_STORAGE_LIMIT = (

@@ -9,9 +9,9 @@ from qwendesk.core.errors import BadRequest
 from qwendesk.core.messages import ToolCall
 from qwendesk.engine.protocol import Called, Event, Generate, RequestFailed
 from qwendesk.engine.worker.call_grammar import CallDialect, call_grammar
-from qwendesk.engine.worker.call_tags import written_name
+from qwendesk.engine.worker.call_parser import written_name
 from qwendesk.engine.worker.model import LoadedModel
-from qwendesk.engine.worker.token_grammar import TokenGrammar
+from qwendesk.engine.worker.sampling import TokenGrammar
 from qwendesk.engine.worker.tools import CallableTool, read_tools
 from tests.engine.worker.conftest import Demo
 from tests.engine.worker.parsed_answers import writer_for

@@ -29,11 +29,11 @@ from qwendesk.mcp.server import RunningMcpServer
 from qwendesk.mcp.server_config import NewServer, ServerConfig, new_id
 from qwendesk.mcp.service import McpService
 from qwendesk.remote import answer_reader, answer_stream, connection
+from qwendesk.remote.answer_reader import ThinkSplitter
 from qwendesk.remote.connection import Connection
 from qwendesk.remote.inspection import list_models
 from qwendesk.remote.servers import RemoteServer
 from qwendesk.remote.service import RemoteService
-from qwendesk.remote.think_splitter import ThinkSplitter
 from qwendesk.server.served_models import ServedModels
 from qwendesk.server.service import ServerOptions, ServerService
 from tests.field.grid import SERVER, Kind, Way, case

@@ -18,8 +18,8 @@ from qwendesk.core.chats import ChatSettings, ChatSummary
 from qwendesk.engine.protocol import Generate
 from qwendesk.engine.worker.call_grammar import CallDialect
 from qwendesk.engine.worker.model import LoadedModel, first_bytes_of
+from qwendesk.engine.worker.sampling import TokenGrammar
 from qwendesk.engine.worker.schema_grammar import json_grammar
-from qwendesk.engine.worker.token_grammar import TokenGrammar
 from tests.chat.exchange.kit import Kit
 from tests.engine.worker.conftest import Demo, open_demo
 from tests.fakes.engine import FakeEngineClient, ready

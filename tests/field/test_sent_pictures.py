@@ -11,7 +11,7 @@ from PIL import Image
 from PySide6.QtCore import QMimeData
 
 from qwendesk.engine.protocol import RequestFailed
-from qwendesk.engine.worker import pictures
+from qwendesk.engine.worker import vision
 from qwendesk.mcp.service import McpService
 from tests.fakes.answer_stream import ScriptedAnswer
 from tests.field.grid import SERVER, Kind, Way, case
@@ -217,5 +217,5 @@ async def test_odd_formats_arrive_upright(tmp_path: Path) -> None:
                 url = encoded if path == MESSAGES else f"data:image/{kind.lower()};base64,{encoded}"
                 assert await images(desk, path, asked(path, usual(path, url))) == [content]
             (image,) = desk.asked[-1].messages[0].images
-            height, width, _ = pictures.read(image).pixels.shape
+            height, width, _ = vision.read_picture(image).pixels.shape
             assert (width, height) == ((20, 30) if kind == "JPEG" else (30, 20)), kind

@@ -16,10 +16,10 @@ from qwendesk.core.messages import ToolCall
 from qwendesk.core.tool_context import CallContext
 from qwendesk.engine.protocol import Generate
 from qwendesk.engine.worker.call_grammar import CallDialect
-from qwendesk.engine.worker.call_tags import written_name
+from qwendesk.engine.worker.call_parser import written_name
 from qwendesk.mcp.server_config import McpServerList, server_list_file
 from qwendesk.mcp.tools import server_switch
-from qwendesk.mcp.view.server_texts import offer_text
+from qwendesk.mcp.view.server_line import offer_text
 from qwendesk.toolbox.tool import Arguments, Tool
 from tests.engine.worker.conftest import Demo, open_demo
 from tests.engine.worker.process import demo_options, worker_process

@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtWidgets import QApplication, QDialog, QWidget
 
 from qwendesk.chat.view.folder_dialog import FolderDialog
-from qwendesk.engines.view.pc_trial_dialog import PcTrialDialog
+from qwendesk.engines.view.pc_trial_presenter import PcTrialDialog
 from qwendesk.mcp.view.server_dialog import ServerDialog
 from qwendesk.widgets.actions import installed
 from qwendesk.widgets.question_dialog import Dialog, DialogButton, QuestionDialog

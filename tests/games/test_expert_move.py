@@ -6,7 +6,7 @@ import pytest
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.units import GIB
 from qwendesk.engine.protocol import LoadReport
-from qwendesk.games.expert_move import experts_on_cpu
+from qwendesk.games.rules import experts_on_cpu
 from tests.fakes.gaming_pc import REPORT
 from tests.gguf_files import dense_27b, mmproj_facts, moe_35b
 

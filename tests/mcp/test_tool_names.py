@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qwendesk.mcp.tool_names import SEPARATOR, server_prefixes, tool_names
+from qwendesk.mcp.server_tools import SEPARATOR, server_prefixes, tool_names
 from qwendesk.toolbox.builtin import builtin_tools
 
 TEXTS = st.text(max_size=90)

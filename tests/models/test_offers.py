@@ -12,7 +12,7 @@ from qwendesk.core.failures import EngineExit
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import DriveKind, MachineMemory
 from qwendesk.core.units import GIB
-from qwendesk.engine.exit_codes import describe_exit
+from qwendesk.engine.load_failures import describe_exit
 from qwendesk.engines.measurements import Measurements
 from qwendesk.hardware.planner import best_plan
 from qwendesk.hardware.snapshot import GpuReading, Snapshot
@@ -25,7 +25,7 @@ from qwendesk.models.first_start import FirstStartState
 from qwendesk.models.fit import Pc, estimate_fit, estimate_mmproj, estimate_model, fit_label, machine_memory, make_pc
 from qwendesk.models.offers import Offers, OffersService, make_offers, unused_gpus
 from qwendesk.models.ranking import Offer
-from qwendesk.models.view.first_start_texts import pc_line
+from qwendesk.models.view.first_start import pc_line
 from qwendesk.models.view.offer_texts import welcome_pc_text
 from qwendesk.settings.service import SettingsService
 from tests.models.library import never_connected

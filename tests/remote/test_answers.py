@@ -11,8 +11,7 @@ from qwendesk.chat.service import ChatService
 from qwendesk.core.messages import CallRecord, ImagePart, Message, TextPart, ToolCall, text_message
 from qwendesk.engine.protocol import Begun, CallDelta, Called, Delta, Finished, Generate, PromptProgress, RequestFailed
 from qwendesk.engine.state import Phase
-from qwendesk.remote.answer_reader import AnswerReader
-from qwendesk.remote.chunks import decode_chunk
+from qwendesk.remote.answer_reader import AnswerReader, decode_chunk
 from qwendesk.remote.dialects import DIALECTS
 from qwendesk.remote.wire import wire_messages
 from tests.remote import made_up_server

@@ -20,7 +20,7 @@ from qwendesk.remote.routed_client import RoutedClient
 from qwendesk.remote.servers import ServerList, servers_file
 from qwendesk.remote.service import RemoteService
 from qwendesk.server.certificates import own_certificate
-from qwendesk.settings.stored_data import KINDS
+from qwendesk.settings.deletion import KINDS
 from tests.fakes.engine import FakeEngineClient
 from tests.remote import made_up_server
 from tests.remote.made_up_server import LM_STUDIO_MISSING

@@ -7,8 +7,7 @@ from qwendesk.core.messages import ToolCall
 from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.engine.contract import AnswerItem
 from qwendesk.engine.protocol import CallDelta, Called, Delta, Finished, PromptProgress
-from qwendesk.server.answer import AnswerCollector, AnswerHead, WrittenAnswer
-from qwendesk.server.events import EventWriter, StreamEvent
+from qwendesk.server.answer import AnswerCollector, AnswerHead, EventWriter, StreamEvent, WrittenAnswer
 from qwendesk.server.question import Question
 
 STATS = AnswerStats(

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from qwendesk.core.errors import QwenDeskError
-from qwendesk.server.access import Access, program_name
-from qwendesk.server.keys import KEY_VARIABLE, ServerKey, read_keys, renew_key
+from qwendesk.server.access import KEY_VARIABLE, Access, ServerKey, program_name, read_keys, renew_key
 from qwendesk.server.refusals import Refused
 
 ACCESS = Access((ServerKey("qd-0123456789abcdef", "mine"),), ("my-pc",), ("https://example.com",))

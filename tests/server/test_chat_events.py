@@ -1,7 +1,7 @@
 """Answers as OpenAI's chat completions."""
 
-from qwendesk.server.chat_events import ChatWriter, chat_body
-from qwendesk.server.events import Comment
+from qwendesk.server.answer import Comment
+from qwendesk.server.chat_completions import ChatWriter, chat_body
 from qwendesk.server.refusals import Refused
 from tests.server.answers import (
     CUT_OFF,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from qwendesk.core.messages import Message, ToolCall
-from qwendesk.server.chat_request import read_chat_request
+from qwendesk.server.chat_completions import read_chat_request
 from qwendesk.server.fields import Fields
 from qwendesk.server.question import Question
 from qwendesk.server.refusals import Refused

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from qwendesk.server.fair_queue import FairQueue
+from qwendesk.server.answering import FairQueue
 from qwendesk.server.refusals import Refused
 
 pytestmark = pytest.mark.asyncio

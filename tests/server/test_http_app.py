@@ -12,7 +12,7 @@ import pytest
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.messages import ToolCall
 from qwendesk.engine.protocol import Load, RequestFailed
-from qwendesk.server.chat_events import ChatWriter
+from qwendesk.server.chat_completions import ChatWriter
 from qwendesk.server.limits import Limits
 from qwendesk.server.service import ServerOptions
 from tests.fakes.answer_stream import ScriptedAnswer

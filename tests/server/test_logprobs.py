@@ -3,8 +3,8 @@
 from typing import Any
 
 from qwendesk.engine.protocol import AnswerToken, Delta, TokenLogprob
-from qwendesk.server.chat_events import ChatWriter, chat_body
-from qwendesk.server.completions_events import CompletionsWriter, completions_body
+from qwendesk.server.chat_completions import ChatWriter, chat_body
+from qwendesk.server.completions import CompletionsWriter, completions_body
 from tests.server.answers import end, head, objects, streamed, whole
 
 EURO = "\N{EURO SIGN}".encode()

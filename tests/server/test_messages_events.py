@@ -1,6 +1,6 @@
 """Answers as Anthropic's messages."""
 
-from qwendesk.server.messages_events import MessagesWriter, messages_body
+from qwendesk.server.messages import MessagesWriter, messages_body
 from qwendesk.server.refusals import Refused
 from tests.server.answers import (
     CUT_OFF,

@@ -8,7 +8,7 @@ import pytest
 
 from qwendesk.core.messages import ToolCall
 from qwendesk.server.fields import Fields
-from qwendesk.server.messages_request import read_messages_request
+from qwendesk.server.messages import read_messages_request
 from qwendesk.server.question import Question
 from qwendesk.server.refusals import Refused
 

@@ -3,7 +3,7 @@
 import itertools
 
 from qwendesk.server.refusals import Refused
-from qwendesk.server.responses_events import ResponsesWriter, responses_body
+from qwendesk.server.responses import ResponsesWriter, responses_body
 from tests.server.answers import CUT_OFF, THOUGHT_AND_CALLS, head, objects, streamed, unreadable, whole
 from tests.server.answers import end as end_of
 

@@ -9,7 +9,7 @@ from qwendesk.core.messages import ToolCall
 from qwendesk.server.fields import Fields
 from qwendesk.server.question import Question
 from qwendesk.server.refusals import Refused
-from qwendesk.server.responses_request import read_responses_request
+from qwendesk.server.responses import read_responses_request
 
 
 def read(**fields: Any) -> Question:

@@ -9,7 +9,7 @@ import pytest
 from qwendesk.core import paths
 from qwendesk.hub.access_tokens import SEARCH_HOST
 from qwendesk.hub.model_folders import ModelFolders, write_folders
-from qwendesk.settings import stored_data
+from qwendesk.settings import deletion
 from qwendesk.settings.deletion import DeletionLeftover, delete_everything, note_deletion, note_file, take_leftovers
 from tests.app.deletion_kit import everything, use_folders, write
 from tests.links import skip_without_links
@@ -58,7 +58,7 @@ def test_kept_models_survive_in_nested_folders(folders: Path, monkeypatch: pytes
     monkeypatch.setattr(paths, "log_folder", lambda: folders / "data" / "Logs")
     write(folders / "data" / "models" / "a.gguf")
     write(folders / "data" / "Logs" / "window.log")
-    kinds = {stored.kind: stored.n_bytes for stored in stored_data.find_stored_data()}
+    kinds = {stored.kind: stored.n_bytes for stored in deletion.find_stored_data()}
     assert kinds["logs"] == 5
     assert kinds["other"] == 0
     assert delete_everything(models=False, forget_token=forget_nothing) == ()
@@ -137,7 +137,7 @@ def test_a_linked_data_folder_is_emptied_only_when_the_user_agreed(folders: Path
     photos = write(folders / "pictures" / "cat.jpg")
     (drive / "qwendesk" / "attachments").symlink_to(photos.parent, target_is_directory=True)
     (folders / "data").symlink_to(drive / "qwendesk", target_is_directory=True)
-    emptied = [each.link for each in stored_data.find_linked_folders() if each.link == folders / "data"]
+    emptied = [each.link for each in deletion.find_linked_folders() if each.link == folders / "data"]
 
     assert len(emptied) == 1
     assert delete_everything(models=True, emptied=emptied if is_agreed else (), forget_token=forget_nothing) == ()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from qwendesk.settings import stored_data
+from qwendesk.settings import deletion
 from tests.app.deletion_kit import everything, use_folders, write
 from tests.links import skip_without_links
 
@@ -16,18 +16,18 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_each_kind_is_found_with_its_size(folders: Path) -> None:
     everything(folders)
-    sizes = {stored.kind: stored.n_bytes for stored in stored_data.find_stored_data()}
+    sizes = {stored.kind: stored.n_bytes for stored in deletion.find_stored_data()}
     assert sizes["chats"] == 20
     assert sizes["attachments"] == sizes["models"] == sizes["engines"] == sizes["cache"] == sizes["other"] == 5
     assert sizes["settings"] == 4
     assert sizes["token"] == 4
     assert sizes["tools"] == sizes["notes"] == 5
     assert sizes["crashes"] == sizes["logs"] == 5
-    assert all(stored.places for stored in stored_data.find_stored_data())
+    assert all(stored.places for stored in deletion.find_stored_data())
 
 
 def test_nothing_is_stored_before_the_first_start(folders: Path) -> None:
-    assert all(stored.places == () and stored.n_bytes == 0 for stored in stored_data.find_stored_data())
+    assert all(stored.places == () and stored.n_bytes == 0 for stored in deletion.find_stored_data())
 
 
 def test_linked_folders_are_listed_with_their_targets(folders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,5 +40,5 @@ def test_linked_folders_are_listed_with_their_targets(folders: Path, monkeypatch
     (folders / "data" / "models").symlink_to(folders, target_is_directory=True)
     (folders / "data" / "engines").symlink_to(folders / "nowhere", target_is_directory=True)
     (folders / "config").symlink_to(moved, target_is_directory=True)
-    named = {each.link.name: (each.target, each.may_be_emptied) for each in stored_data.find_linked_folders()}
+    named = {each.link.name: (each.target, each.may_be_emptied) for each in deletion.find_linked_folders()}
     assert named == {"attachments": (moved, True), "models": (folders, False), "config": (moved, True)}

@@ -3,7 +3,7 @@
 import pytest
 from PySide6.QtWidgets import QApplication, QLabel, QWidget
 
-from qwendesk.widgets.equal_columns import EqualColumnsLayout
+from qwendesk.widgets.layouts import EqualColumnsLayout
 
 
 def holder(app: QApplication, count: int, width: int) -> tuple[QWidget, list[QLabel]]:

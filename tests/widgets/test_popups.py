@@ -15,8 +15,7 @@ from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 from qwendesk.widgets import popups
 from qwendesk.widgets.buttons import ChevronButton, TextButton
 from qwendesk.widgets.controls import ComboBox
-from qwendesk.widgets.popups import Menu, Popover
-from qwendesk.widgets.search_popover import SearchPopover
+from qwendesk.widgets.popups import Menu, Popover, SearchPopover
 from qwendesk.widgets.theme_keeper import ThemeChoice, ThemeKeeper
 
 
@@ -85,7 +84,7 @@ def test_corners_are_square_without_a_compositor(
 _ROOT = Path(__file__).resolve().parents[2]
 _ASK = """
 from PySide6.QtGui import QGuiApplication
-from qwendesk.widgets.compositor import is_composited
+from qwendesk.widgets.popups import is_composited
 app = QGuiApplication([])
 print(is_composited())
 """

@@ -5,7 +5,7 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QImage, QPainter
 from PySide6.QtWidgets import QApplication
 
-from qwendesk.widgets.text_direction import draw_line
+from qwendesk.widgets.text_layout import draw_line
 
 WIDTH = 300
 

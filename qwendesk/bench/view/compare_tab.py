@@ -18,14 +18,12 @@ from qwendesk.bench.comparison import (
     column_letter,
     column_texts,
 )
-from qwendesk.bench.view.compare_answer import ColumnAnswer
-from qwendesk.bench.view.compare_setup import ColumnSetup
+from qwendesk.bench.view.compare_column import ColumnAnswer, ColumnSetup
 from qwendesk.core.errors import BadOption
 from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import ChevronButton, IconButton, TextButton, describe
-from qwendesk.widgets.equal_columns import EqualColumnsLayout
 from qwendesk.widgets.file_dialogs import ask_for_files
-from qwendesk.widgets.layouts import DensitySpacing, FlowLayout, horizontal_group
+from qwendesk.widgets.layouts import DensitySpacing, EqualColumnsLayout, FlowLayout, horizontal_group
 from qwendesk.widgets.popups import Menu
 from qwendesk.widgets.text_labels import WrappingLabel
 

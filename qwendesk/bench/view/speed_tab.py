@@ -7,13 +7,11 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from qwendesk.bench.bench_engine import BenchFailure
-from qwendesk.bench.duration import expected_duration_s
 from qwendesk.bench.records import BenchRecord
-from qwendesk.bench.rows import BenchRow
 from qwendesk.bench.share import options_text
 from qwendesk.bench.speed_service import SpeedState
-from qwendesk.bench.speeds import DEPTHS, SpeedPlan
-from qwendesk.bench.table import reported_speed, table_lines
+from qwendesk.bench.speeds import DEPTHS, SpeedPlan, expected_duration_s
+from qwendesk.bench.table import BenchRow, reported_speed, table_lines
 from qwendesk.bench.view.chart import ChartLine, DepthChart
 from qwendesk.bench.view.result_table import SpeedTable
 from qwendesk.bench.view.run_status import RunStatus

@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QVBoxLayout, QWidget
 from qwendesk.bench.auto_tune import LONGEST_S, TuneState
 from qwendesk.bench.bench_engine import BenchFailure
 from qwendesk.bench.tune_text import TuneLine, progress_text, result_sentence, tune_lines
+from qwendesk.bench.view.chart import TuneChart
 from qwendesk.bench.view.run_status import RunStatus
-from qwendesk.bench.view.tune_chart import TuneChart
 from qwendesk.core.model_titles import model_title
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.translation import tr

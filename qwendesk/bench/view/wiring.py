@@ -5,7 +5,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication
 
-from qwendesk.bench.comparison_markdown import comparison_markdown
+from qwendesk.bench.comparison import comparison_markdown
 from qwendesk.bench.services import BenchServices
 from qwendesk.bench.share import share_text
 from qwendesk.bench.view.bench_page import BenchPage

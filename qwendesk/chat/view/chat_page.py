@@ -36,8 +36,8 @@ from qwendesk.core.translation import tr
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.hardware.ladder import StepDown
 from qwendesk.widgets.bind import bind, bind_field
+from qwendesk.widgets.display_texts import answer_now_reason, continue_reason
 from qwendesk.widgets.layouts import DensitySpacing
-from qwendesk.widgets.served_texts import answer_now_reason, continue_reason
 from qwendesk.widgets.tasks import window_tasks
 
 _COMPOSER_WIDTH = 820

@@ -28,7 +28,7 @@ from qwendesk.core.translation import tr, tr_n
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.widgets.bind import REPAINT_EVERY_MS, follow
 from qwendesk.widgets.buttons import IconButton, TextButton, describe
-from qwendesk.widgets.served_texts import continue_reason
+from qwendesk.widgets.display_texts import continue_reason
 from qwendesk.widgets.tasks import window_tasks
 
 _OPPOSITE_ARROW: Final[Mapping[str, str]] = MappingProxyType(

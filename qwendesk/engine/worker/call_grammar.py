@@ -16,7 +16,7 @@ from qwendesk.core.errors import BadRequest
 from qwendesk.core.grammar_bounds import check_grammar_bounds
 from qwendesk.core.json_schema import SchemaReader
 from qwendesk.core.translation import mark
-from qwendesk.engine.worker.call_tags import (
+from qwendesk.engine.worker.call_parser import (
     BEGUN_END,
     END_TAG,
     END_WITH_TAG,
@@ -24,8 +24,7 @@ from qwendesk.engine.worker.call_tags import (
     can_be_value,
     written_name,
 )
-from qwendesk.engine.worker.pattern_grammar import in_class, quoted
-from qwendesk.engine.worker.schema_grammar import SchemaGrammar
+from qwendesk.engine.worker.schema_grammar import SchemaGrammar, in_class, quoted
 from qwendesk.engine.worker.tools import CallableTool, Parameter, as_json, read_tools
 
 CallDialect = Literal["xml", "json"]

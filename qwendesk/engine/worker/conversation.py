@@ -1,6 +1,11 @@
 """Render a conversation with its chat template. Message texts are hidden from the template or made harmless."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+import secrets
+import string
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import pairwise
 from typing import Any, Literal
 
 import msgspec
@@ -9,9 +14,186 @@ from qwendesk.core.errors import BadRequest
 from qwendesk.core.json_decoding import decode_json, whole_characters
 from qwendesk.core.messages import ImagePart, Message, ToolCall
 from qwendesk.core.translation import mark
-from qwendesk.engine.worker.placeholders import HiddenContent, Placeholders, TurnKind
-from qwendesk.engine.worker.special_texts import AdjacentText, SpecialTexts
 from qwendesk.engine.worker.template import ChatTemplate, TemplateTooCostly
+
+AdjacentText = Literal["nothing", "either end", "both ends at once"]
+"""Where a template may write characters directly before or after a text, which could complete a special token."""
+
+
+class SpecialTexts:
+    """The texts of a vocabulary's special tokens, longest first: llama.cpp searches for them in this order."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self.texts = tuple(sorted(set(texts) - {""}, key=lambda text: (-len(text.encode()), text)))
+
+    def cut(self, text: str) -> list[tuple[str, bool]]:
+        """Split `text` into fragments, and say for each whether it is one of the special texts. No fragment is empty.
+
+        All occurrences of the longest text are cut out first, then those of the next longest in the rest.
+        """
+        fragments = [(text, False)] if text else []
+        for special in self.texts:
+            if special in text:
+                fragments = [piece for fragment in fragments for piece in _cut_one(fragment, special)]
+        return fragments
+
+    def split_inert(self, text: str) -> list[str]:
+        """Split `text` into as few fragments as possible so that none of them contains a whole special text.
+
+        Each special text is cut after its first character, so one of a single character cannot be made inert.
+        """
+        present = [special for special in self.texts if special in text]
+        if not present:
+            return [text]
+        # A lookahead finds overlapping special texts too.
+        starts = re.finditer(f"(?={'|'.join(map(re.escape, present))})", text)
+        cuts = [0, *(match.start() + 1 for match in starts), len(text)]
+        return [text[start:end] for start, end in pairwise(cuts) if start < end]
+
+    def weak_spots(self, text: str, adjacent: AdjacentText) -> set[int]:
+        """Return the indexes of the characters in `text` that must be hidden so that it forms no special text.
+
+        That holds in upper and lower case, for `text` alone and for `text` with the template's text around it.
+        """
+        folded = fold(text)
+        present = [special for special in self._folded if special in folded]
+        spots: set[int] = set()
+        if present:
+            spots.update(match.start() for match in re.finditer(f"(?={'|'.join(map(re.escape, present))})", folded))
+        if adjacent == "nothing" or not folded:
+            return spots
+        reach = min(len(folded), max(map(len, self._folded), default=0))
+        spots.update(at for at in range(len(folded) - reach, len(folded)) if folded[at:] in self._beginnings)
+        spots.update(next(([n - 1] for n in range(1, reach + 1) if folded[:n] in self._endings), []))
+        if adjacent == "both ends at once" and any(folded in special for special in self._folded):
+            spots.add(0)
+        return spots
+
+    @cached_property
+    def _folded(self) -> tuple[str, ...]:
+        return tuple(map(fold, self.texts))
+
+    @cached_property
+    def _beginnings(self) -> frozenset[str]:
+        return frozenset(text[:n] for text in self._folded for n in range(1, len(text)))
+
+    @cached_property
+    def _endings(self) -> frozenset[str]:
+        return frozenset(text[n:] for text in self._folded for n in range(1, len(text)))
+
+
+def fold(text: str) -> str:
+    """Return `text` without case distinctions. Each character is folded by itself, so the length does not change."""
+    if text.isascii():
+        return text.lower()
+    return "".join(folded if len(folded := char.upper().casefold()) == 1 else char for char in text)
+
+
+def _cut_one(fragment: tuple[str, bool], special: str) -> Iterable[tuple[str, bool]]:
+    text, is_special = fragment
+    if is_special or special not in text:
+        yield fragment
+        return
+    first, *others = text.split(special)
+    if first:
+        yield first, False
+    for other in others:
+        yield special, True
+        if other:
+            yield other, False
+
+
+_FIRST_MARK, _LAST_MARK = 0x10A000, 0x10FFFD
+"""The end of Unicode's last private-use area, which icon fonts do not use."""
+_MARK = re.compile(f"[{chr(_FIRST_MARK)}-{chr(_LAST_MARK)}]")
+_NUMBER_LENGTH = 8
+
+TurnKind = Literal["system", "user_turn", "tool_turn"]
+"""The boundary at the start of a user or tool message. That of the first user message ends the system prompt."""
+
+
+class HiddenContent(msgspec.Struct, frozen=True, kw_only=True):
+    """What a placeholder replaces: a text or an image. It can also be empty and only mark a position."""
+
+    text: str = ""
+    picture: ImagePart | None = None
+    opens_turn: TurnKind | None = None
+    """Set if a user or tool message begins with this."""
+    role: Literal["message", "reasoning", "other"] = "other"
+    """Whether this is content of a message, earlier reasoning, or anything else."""
+
+
+class Placeholders:
+    """The placeholders of one rendering.
+
+    A whole text is replaced by a random name, which nobody can guess and type. The name has letters in both cases, so
+    that a template that changes texts (to upper case, for example) damages it, which can be detected. If texts are not
+    hidden, single characters, positions and images are each replaced by one private-use character, which such a
+    template leaves unchanged. A typed character of that range gets a placeholder too, so it cannot be mistaken for one.
+    """
+
+    def __init__(self) -> None:
+        self._name = "xX" + "".join(secrets.choice(string.ascii_letters) for _ in range(20))
+        self._by_name: list[HiddenContent] = []
+        self._by_mark: list[HiddenContent] = []
+        self._characters: dict[str, str] = {}
+
+    def name(self, hidden: HiddenContent) -> str:
+        """Return a name for `hidden` that a template cannot change without being detected."""
+        self._by_name.append(hidden)
+        return f"{self._name}{len(self._by_name) - 1:0{_NUMBER_LENGTH}d}"
+
+    def mark(self, hidden: HiddenContent) -> str:
+        """Return one private-use character for `hidden`. Raise BadRequest if none is left."""
+        if len(self._by_mark) > _LAST_MARK - _FIRST_MARK:
+            raise BadRequest(
+                mark("Too many pictures"), mark("This chat has more pictures than a prompt can hold. Remove some.")
+            )
+        self._by_mark.append(hidden)
+        return chr(_FIRST_MARK + len(self._by_mark) - 1)
+
+    def protect(self, text: str, spots: set[int]) -> str:
+        """Replace the characters of `text` at `spots`, and any that look like placeholders, by placeholders."""
+        spots = spots.union(match.start() for match in _MARK.finditer(text))
+        if not spots:
+            return text
+        characters = list(text)
+        for spot in spots:
+            characters[spot] = self._character(characters[spot])
+        return "".join(characters)
+
+    def split(self, rendered: str) -> list[str | HiddenContent]:
+        """Split a template's output, in order, into the text of the template and what the placeholders replaced."""
+        first, *others = rendered.split(self._name)
+        pieces = self._split_marks(first)
+        for other in others:
+            number, rest = other[:_NUMBER_LENGTH], other[_NUMBER_LENGTH:]
+            if number.isdecimal() and len(number) == _NUMBER_LENGTH:
+                pieces += [self._by_name[int(number)], *self._split_marks(rest)]
+            else:
+                pieces.append(self._name + other)
+        return [piece for piece in pieces if piece]
+
+    def has_damaged_names(self, pieces: Sequence[str | HiddenContent]) -> bool:
+        """Return whether the template changed a name, such as its case, so that `split` did not recognize it."""
+        name = self._name.lower()
+        return any(isinstance(piece, str) and name in piece.lower() for piece in pieces)
+
+    def _character(self, character: str) -> str:
+        if character not in self._characters:
+            self._characters[character] = self.mark(HiddenContent(text=character))
+        return self._characters[character]
+
+    def _split_marks(self, text: str) -> list[str | HiddenContent]:
+        pieces: list[str | HiddenContent] = []
+        end = 0
+        for match in _MARK.finditer(text):
+            index = ord(match[0]) - _FIRST_MARK
+            if index < len(self._by_mark):  # otherwise the template itself wrote this character
+                pieces += [text[end : match.start()], self._by_mark[index]]
+                end = match.end()
+        return [*pieces, text[end:]]
+
 
 PICTURE_TOKENS = ("<|vision_start|>", "<|image_pad|>", "<|vision_end|>")
 _PICTURE = "".join(PICTURE_TOKENS)

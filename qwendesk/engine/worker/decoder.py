@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from qwendesk.engine.worker.cache import PromptCache
-from qwendesk.engine.worker.draft_gate import DraftGate
+from qwendesk.engine.worker.drafts import DraftGate
 from qwendesk.engine.worker.engine_calls import EngineFault
 from qwendesk.engine.worker.model import LoadedModel
 

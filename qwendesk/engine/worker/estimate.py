@@ -22,10 +22,9 @@ from qwendesk.core.options import DecidedOptions
 from qwendesk.engine.dry_run_protocol import Estimated, decode_estimate
 from qwendesk.engine.protocol import Allocation
 from qwendesk.engine.worker import params
-from qwendesk.engine.worker.allocations import read_allocations
 from qwendesk.engine.worker.channel import Channel
 from qwendesk.engine.worker.devices import buffer_names
-from qwendesk.engine.worker.log import EngineLog
+from qwendesk.engine.worker.log import EngineLog, read_allocations
 
 _MIB = 1024**2
 _STDOUT = 1

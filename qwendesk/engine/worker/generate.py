@@ -1,4 +1,10 @@
-"""Serve one turn: build the prompt from the conversation, process it, and generate the answer."""
+"""Serve one turn: build the prompt from the conversation, process it (ahead too, while nothing is asked), and generate
+the answer.
+
+How much of it is certain is found by asking for the prompt twice, with different questions at its end: what both begin
+with will be in the next prompt too. Only whole batches of it are processed, which end where those of the real prompt
+end (layout.py), so an answer is the same with and without.
+"""
 
 import contextlib
 import time
@@ -7,27 +13,34 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from qwendesk.core.errors import BadRequest
+from qwendesk.core.messages import Message, TextPart, text_message
 from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.core.translation import mark
-from qwendesk.engine.protocol import AnswerToken, Begun, Finished, Generate, PromptProgress, RequestFailed
-from qwendesk.engine.worker.cache import Item
+from qwendesk.engine.protocol import (
+    AnswerToken,
+    Begun,
+    Event,
+    Finished,
+    Generate,
+    PromptProgress,
+    RequestFailed,
+    Warm,
+    Warmed,
+)
+from qwendesk.engine.worker.cache import Item, common_prefix_length
 from qwendesk.engine.worker.call_grammar import tools_and_grammar
-from qwendesk.engine.worker.call_writer import CallWriter
 from qwendesk.engine.worker.control import RequestControl
 from qwendesk.engine.worker.decoder import Decoder, Drafter
-from qwendesk.engine.worker.draft_gate import DraftGate
+from qwendesk.engine.worker.drafts import DraftGate, LookupDrafter, MtpDrafter
 from qwendesk.engine.worker.engine_calls import Aborted
-from qwendesk.engine.worker.interrupted_answers import InterruptedAnswer
 from qwendesk.engine.worker.layout import DecodeStep, Layout
 from qwendesk.engine.worker.loader import Session
-from qwendesk.engine.worker.lookup_drafter import LookupDrafter
-from qwendesk.engine.worker.loop_watch import LoopWatch
-from qwendesk.engine.worker.mtp_drafter import MtpDrafter
-from qwendesk.engine.worker.request_layout import Send, fit_to_context
-from qwendesk.engine.worker.sampling import Sampler
-from qwendesk.engine.worker.token_grammar import STUCK, ended_if_stuck
+from qwendesk.engine.worker.repetition import LoopWatch
+from qwendesk.engine.worker.request_layout import Send, fit_to_context, layout_of
+from qwendesk.engine.worker.sampling import STUCK, Sampler, ended_if_stuck
 from qwendesk.engine.worker.tools import CallableTool, read_tools
-from qwendesk.engine.worker.writer import Writer
+from qwendesk.engine.worker.writer import CallWriter, Writer
+from qwendesk.engine.worker.written_answers import InterruptedAnswer
 
 _FINAL = ("eos", "stop_string", "tool_calls")
 """Stop reasons of complete answers; all other answers can be continued."""
@@ -344,3 +357,56 @@ def process(session: Session, step: DecodeStep, *, rows: int) -> None:
         cache.append(step.image_chunk.item)
     if step.save:
         cache.save(pinned=step.pinned)
+
+
+_QUESTIONS = ("a", "1 b")
+"""Two questions that share no beginning."""
+_LONGEST_ENCODING_S = 2.0
+"""A picture is encoded ahead only if that should take less: it cannot be interrupted."""
+
+
+def warm(session: Session, request: Warm, send: Callable[[Event], None], is_wanted: Callable[[], bool]) -> Warmed:
+    """Process the certain beginning of the next prompt, as long as `is_wanted` returns True between two batches.
+
+    Raise BadRequest as for a Generate request.
+    """
+    layout, other = (
+        layout_of(session, messages, _as_generate(request, messages), send)
+        for messages in (_with_question(request.messages, question) for question in _QUESTIONS)
+    )
+    certain = common_prefix_length(layout.items, other.items)
+    cache = session.cache
+    # Close to the end of the context, a Generate request may leave out the oldest messages.
+    limit = session.model.n_ctx if request.options.context_overflow == "stop" else session.model.n_ctx // 2
+    if layout.n_tokens >= limit or not request.options.cache_prompt or not is_wanted():
+        return Warmed(id=request.id, done=0, reread=0)
+    if session.model.head is not None:
+        session.model.head.is_fed = True
+    beginning = layout.items[: certain + 1]  # the item after the certain ones stays to be processed by the request
+    session.states.switch_to(request.chat, beginning, request.state_file, is_idle=True)
+    start = cache.roll_back(beginning).start
+    before, index = cache.n_cells, start
+    for step in layout.steps(start, session.model.n_ubatch):
+        index += len(step.items)
+        if index > certain or not is_wanted() or not _is_quick(session, step):
+            break
+        process(session, step, rows=0)
+    return Warmed(id=request.id, done=cache.n_cells, reread=cache.n_cells - before)
+
+
+def _with_question(messages: tuple[Message, ...], question: str) -> tuple[Message, ...]:
+    if messages and messages[-1].role == "user":
+        last = messages[-1]
+        return (*messages[:-1], msgspec.structs.replace(last, parts=(*last.parts, TextPart(question))))
+    return (*messages, text_message("user", question))
+
+
+def _as_generate(request: Warm, messages: tuple[Message, ...]) -> Generate:
+    return Generate(id=request.id, messages=messages, options=request.options, tools_json=request.tools_json)
+
+
+def _is_quick(session: Session, step: DecodeStep) -> bool:
+    """Return whether a step takes no longer than a picture may."""
+    if step.image_chunk is None or session.vision is None:
+        return True
+    return session.vision.expected_s(step.image_chunk) < _LONGEST_ENCODING_S

@@ -27,22 +27,18 @@ from qwendesk.core.presets import read_recommended
 from qwendesk.core.translation import mark
 from qwendesk.engine.protocol import LoadReport, TemplateAbilities
 from qwendesk.engine.worker import params
-from qwendesk.engine.worker.allocations import read_allocations, with_vision_weights
-from qwendesk.engine.worker.cache import PromptCache
-from qwendesk.engine.worker.chat_states import ChatStates
-from qwendesk.engine.worker.context_memory import ContextMemory
+from qwendesk.engine.worker.cache import ContextMemory, PromptCache
+from qwendesk.engine.worker.chat_states import ChatStates, fingerprint_of
 from qwendesk.engine.worker.devices import buffer_names
-from qwendesk.engine.worker.draft_gate import DraftGate
-from qwendesk.engine.worker.head_loader import load_head
-from qwendesk.engine.worker.interrupted_answers import RecentAnswers
-from qwendesk.engine.worker.log import EngineLog
+from qwendesk.engine.worker.drafts import DraftGate
+from qwendesk.engine.worker.log import EngineLog, read_allocations, with_vision_weights
 from qwendesk.engine.worker.model import LoadedModel
+from qwendesk.engine.worker.mtp_head import load_head
 from qwendesk.engine.worker.prompt import Vocabulary
-from qwendesk.engine.worker.state_file import fingerprint_of
 from qwendesk.engine.worker.template import BUILTIN_CHATML, ChatTemplate, probe_abilities
 from qwendesk.engine.worker.template_builtin import FORMATS, TurnMarks, usable_formats
 from qwendesk.engine.worker.vision import Vision
-from qwendesk.engine.worker.written_answers import Spelling, WrittenAnswers
+from qwendesk.engine.worker.written_answers import RecentAnswers, Spelling, WrittenAnswers
 
 Stage = Literal["options", "weights", "context", "vision", "template", "lora", "cancelled"]
 Progress = Callable[[Literal["weights", "context", "vision", "template"], float], None]

@@ -13,8 +13,7 @@ import msgspec
 
 from qwendesk.core.messages import ImagePart, Message
 from qwendesk.engine.protocol import Begun
-from qwendesk.engine.worker.conversation import PICTURE_TOKENS, RenderedPiece, render_conversation
-from qwendesk.engine.worker.special_texts import SpecialTexts
+from qwendesk.engine.worker.conversation import PICTURE_TOKENS, RenderedPiece, SpecialTexts, render_conversation
 from qwendesk.engine.worker.template import ChatTemplate
 
 _ALWAYS_LITERAL = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>")

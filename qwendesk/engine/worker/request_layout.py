@@ -1,17 +1,29 @@
-"""From a request to the layout of its prompt."""
+"""From a request to the layout of its prompt, and the number of tokens in each of its parts."""
 
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.generation_options import GenerationOptions
-from qwendesk.core.messages import Message
+from qwendesk.core.messages import ImagePart, Message, Part
 from qwendesk.core.translation import mark
-from qwendesk.engine.protocol import Begun, Event, Generate, Measure, Rendered, Rendering
-from qwendesk.engine.worker.interrupted_answers import options_to_resume, with_tokens
+from qwendesk.engine.protocol import (
+    Begun,
+    Event,
+    Generate,
+    Measure,
+    Measured,
+    MessageTokens,
+    PictureCost,
+    Rendered,
+    Rendering,
+)
 from qwendesk.engine.worker.layout import Layout, lay_out
 from qwendesk.engine.worker.loader import Session
-from qwendesk.engine.worker.prompt import Prompt, build_prompt
+from qwendesk.engine.worker.prompt import ImagePlaceholder, Prompt, build_prompt
 from qwendesk.engine.worker.template import ChatTemplate
+from qwendesk.engine.worker.written_answers import options_to_resume, with_tokens
 
 Send = Callable[[Event], None]
 
@@ -112,3 +124,57 @@ def no_picture_support() -> BadRequest:
         mark("No picture support"),
         mark("This model was loaded without its vision file (mmproj), so it can't see pictures. Choose that file."),
     )
+
+
+def measure(session: Session, request: Measure, send: Send) -> Measured:
+    """Return the number of tokens of the whole prompt, of each part of a message and of each image.
+
+    Raise BadRequest for a file that is not an image, and if the template refuses the conversation.
+    """
+    counter = _Counter(session, request, send)
+    prompt_tokens = reasoning_tokens = 0
+    if request.messages:
+        prompt_tokens = counter.prompt_tokens(request.messages)
+    if any(message.reasoning for message in request.messages):
+        without = [msgspec.structs.replace(message, reasoning="") for message in request.messages]
+        reasoning_tokens = max(0, prompt_tokens - counter.prompt_tokens(without))
+    return Measured(
+        id=request.id,
+        prompt_tokens=prompt_tokens,
+        reasoning_tokens=reasoning_tokens,
+        messages=tuple(MessageTokens(tuple(map(counter.part_tokens, each.parts))) for each in request.messages),
+        pictures=tuple(map(counter.picture_cost, request.pictures)),
+        n_ctx=session.model.n_ctx,
+    )
+
+
+class _Counter:
+    """Counts the tokens for one request; each image is counted only once."""
+
+    def __init__(self, session: Session, request: Measure, send: Send) -> None:
+        self._session, self._request, self._send = session, request, send
+        self._costs: dict[str, PictureCost] = {}
+
+    def prompt_tokens(self, messages: Sequence[Message]) -> int:
+        template = announced_template(self._session, self._request, self._send)
+        prompt = prompt_of(
+            self._session, template, messages, self._request.options, self._request.tools_json,
+            client=self._request.client,
+        )  # fmt: skip
+        return sum(
+            self.picture_cost(piece.image).tokens if isinstance(piece, ImagePlaceholder) else len(piece)
+            for piece in prompt.pieces
+        )
+
+    def part_tokens(self, part: Part) -> int:
+        if isinstance(part, ImagePart):
+            return self.picture_cost(part).tokens
+        return len(self._session.memory_of(self._request.client).vocabulary.tokenize(part.text))
+
+    def picture_cost(self, part: ImagePart) -> PictureCost:
+        if self._session.vision is None:
+            raise no_picture_support()
+        if part.sha256 not in self._costs:
+            width, height, n_tokens = self._session.vision.count(part)
+            self._costs[part.sha256] = PictureCost(sha256=part.sha256, width=width, height=height, tokens=n_tokens)
+        return self._costs[part.sha256]

@@ -1,35 +1,39 @@
-"""Serve requests: one thread reads them, and the main thread serves them one after the other."""
+"""Serve requests: one thread reads them into a queue, and the main thread serves them one after the other."""
 
+import collections
 import importlib.metadata
 import os
+import re
 import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import BinaryIO, Literal, TypeVar
 
 import llama_cpp.llama_cpp as C
+import msgspec
 
 from qwendesk.core.benchmarks import TextTest
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.stats import AnswerStats
 from qwendesk.core.translation import mark
+from qwendesk.core.units import show_bytes
 from qwendesk.engine import protocol as p
+from qwendesk.engine.protocol import AnyRequest, Request, RequestFailed
+from qwendesk.engine.protocol_lines import LINE_LIMIT_BYTES, decode_request
 from qwendesk.engine.worker import devices
 from qwendesk.engine.worker.channel import Channel
 from qwendesk.engine.worker.chat_states import SavedChat
 from qwendesk.engine.worker.control import RequestControl
 from qwendesk.engine.worker.engine_calls import EngineFault
-from qwendesk.engine.worker.generate import Generation, SetAside
-from qwendesk.engine.worker.inbox import Inbox
+from qwendesk.engine.worker.generate import Generation, SetAside, warm
 from qwendesk.engine.worker.loader import LoadError, Session, load
 from qwendesk.engine.worker.log import EngineLog
-from qwendesk.engine.worker.measure import measure
-from qwendesk.engine.worker.request_lines import read_requests
+from qwendesk.engine.worker.request_layout import measure
 from qwendesk.engine.worker.speed_bench import bench
 from qwendesk.engine.worker.text_score import score
-from qwendesk.engine.worker.warming import warm
 
 _MAX_LOG_LINES = 80
 """How many lines of the engine's log are sent with a failed load."""
@@ -277,3 +281,93 @@ def _cancelled(request: p.AnyRequest) -> p.Event:
             return p.RequestFailed(
                 id=request.id, title=mark("Cancelled"), sentence=mark("This was cancelled before it began.")
             )
+
+
+RequestT = TypeVar("RequestT", bound=Request)
+
+
+class Inbox:
+    """A first-in, first-out queue. The oldest request can be taken early if it can be served during another one."""
+
+    def __init__(self) -> None:
+        self._requests: collections.deque[AnyRequest] = collections.deque()
+        self._changed = threading.Condition()
+
+    def put(self, request: AnyRequest) -> None:
+        with self._changed:
+            self._requests.append(request)
+            self._changed.notify()
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._requests
+
+    def has(self, is_wanted: Callable[[AnyRequest], bool]) -> bool:
+        """Return whether a request that `is_wanted` is in the queue."""
+        with self._changed:
+            return any(map(is_wanted, self._requests))
+
+    def take(self) -> AnyRequest:
+        """Remove and return the oldest request; wait for one if the queue is empty."""
+        with self._changed:
+            while not self._requests:
+                self._changed.wait()
+            return self._requests.popleft()
+
+    def remove(self, request_id: int) -> AnyRequest | None:
+        """Remove and return the request with this id; None if it is not in the queue."""
+        with self._changed:
+            for place, request in enumerate(self._requests):
+                if request.id == request_id:
+                    del self._requests[place]
+                    return request
+            return None
+
+    def take_if(self, kind: type[RequestT]) -> RequestT | None:
+        """Remove and return the oldest request if it is of this kind, else None. Never wait."""
+        if not self._requests:
+            return None
+        with self._changed:
+            head = self._requests[0] if self._requests else None
+            if not isinstance(head, kind):
+                return None
+            self._requests.popleft()
+            return head
+
+
+_ID = re.compile(rb'\s*\{\s*"type"\s*:\s*"\w*"\s*,\s*"id"\s*:\s*(\d{1,18})\b')
+"""Matches the beginning of every request as the app encodes it."""
+_SKIP_BYTES = 1024**2
+
+
+def read_requests(stream: BinaryIO) -> Iterator[AnyRequest | RequestFailed]:
+    """Yield each request until the stream ends. For a line that is not a request, yield the RequestFailed for it.
+
+    The RequestFailed has the id at the beginning of the line, or 0 if there is none.
+    """
+    while line := stream.readline(LINE_LIMIT_BYTES):
+        if len(line) == LINE_LIMIT_BYTES and not line.endswith(b"\n"):
+            _skip_line(stream)
+            yield _unreadable(line, f"it is longer than {show_bytes(LINE_LIMIT_BYTES)}")
+            continue
+        try:
+            request = decode_request(line)
+        except msgspec.DecodeError as error:
+            yield _unreadable(line, str(error))
+        else:
+            yield request
+
+
+def _skip_line(stream: BinaryIO) -> None:
+    while (rest := stream.readline(_SKIP_BYTES)) and not rest.endswith(b"\n"):
+        pass
+
+
+def _unreadable(line: bytes, reason: str) -> RequestFailed:
+    match = _ID.match(line)
+    return RequestFailed(
+        id=int(match[1]) if match else 0,
+        title=mark("Not understood"),
+        sentence=mark("The engine can't read this request: {0}. Restart QwenDesk. If that doesn't help, update it."),
+        values=(reason,),
+    )

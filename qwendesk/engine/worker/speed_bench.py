@@ -16,7 +16,7 @@ from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.translation import mark
 from qwendesk.engine.protocol import Bench, Benched, BenchProgress, Event
 from qwendesk.engine.worker.decoder import Decoder
-from qwendesk.engine.worker.draft_gate import OpenGate
+from qwendesk.engine.worker.drafts import OpenGate
 from qwendesk.engine.worker.engine_calls import Aborted
 from qwendesk.engine.worker.generate import drafter_of
 from qwendesk.engine.worker.loader import Session

@@ -1,15 +1,28 @@
-"""Find how well a model predicts a text, and how far its distributions are from those of a base.
+"""Find how well a model predicts a text, and how far its distributions are from those of a base, which is saved in a
+file.
 
 Perplexity is counted as llama-perplexity counts it: the text is cut into chunks of n_ctx tokens, each is evaluated in
 an empty memory, and the tokens of its second half are predicted. Logits of many rows are needed for that, so it has a
 context of its own beside the session's.
+
+It begins with a magic number, the length and CRC-32 of a header (JSON), and the header. For each chunk of the text,
+one block follows, with its CRC-32 before it. A block has four arrays, for all predicted tokens of the chunk: the ids of
+the likeliest tokens (uint32, the likeliest first), their log probabilities (float32), the log probability of all other
+tokens together, and that of the token that comes next in the text. All numbers are little-endian.
+
+Distributions are compared on the likeliest tokens of the base and on the rest as one. That never gives more than the
+divergence over the whole vocabulary, and hardly less: the rest has a few thousandths of the probability.
 """
 
 import contextlib
 import hashlib
 import math
+import os
+import struct
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import BinaryIO, Self, cast
 
 import llama_cpp.llama_cpp as C
 import msgspec
@@ -17,24 +30,158 @@ import numpy as np
 
 from qwendesk.core.benchmarks import Divergence, TextScore, TextTest
 from qwendesk.core.errors import BadRequest
-from qwendesk.core.input_files import read_bounded
+from qwendesk.core.files import replace
+from qwendesk.core.input_files import open_regular, read_bounded
+from qwendesk.core.safe_open import create_own
 from qwendesk.core.translation import mark
 from qwendesk.engine.protocol import Bench, Benched, BenchProgress, Event
 from qwendesk.engine.worker import params
-from qwendesk.engine.worker.base_file import MOST_KEPT, BaseBlock, BaseHeader, open_base, write_base
-from qwendesk.engine.worker.distributions import (
-    Values,
-    distributions,
-    divergences,
-    joined,
-    likeliest,
-    perplexity_of,
-)
+from qwendesk.engine.worker.chat_states import hash_model_files
 from qwendesk.engine.worker.engine_calls import Aborted
 from qwendesk.engine.worker.loader import Session
 from qwendesk.engine.worker.model import LoadedModel
 from qwendesk.engine.worker.speed_bench import BenchCancelled, cancelled
-from qwendesk.engine.worker.state_file import hash_model_files
+
+_MAGIC = b"QDBASE01"
+_PREFIX = struct.Struct("<8sII")
+_CRC = struct.Struct("<I")
+_LONGEST_HEADER = 64 * 1024
+_LONGEST_CHUNK = 2**22
+MOST_KEPT = 512
+"""How many of the likeliest tokens are kept of each distribution."""
+
+Ids = np.ndarray[tuple[int, int], np.dtype[np.uint32]]
+Logs = np.ndarray[tuple[int, ...], np.dtype[np.float32]]
+
+
+class BaseHeader(msgspec.Struct, frozen=True, kw_only=True):
+    """What a base was made from. A comparison needs the same tokens in the same chunks."""
+
+    model: str
+    """Name of the model's file."""
+    model_hash: str
+    text_sha256: str
+    tokens_sha256: str
+    """SHA-256 of the token ids, which differ if the vocabulary does."""
+    n_vocab: int
+    n_ctx: int
+    n_chunks: int
+    n_kept: int
+
+    @property
+    def n_rows(self) -> int:
+        """How many tokens are predicted in each chunk: those of its second half but the first."""
+        return self.n_ctx - self.n_ctx // 2 - 1
+
+    @property
+    def block_bytes(self) -> int:
+        return self.n_rows * (8 * self.n_kept + 8)
+
+
+class BaseBlock(msgspec.Struct, frozen=True, eq=False):
+    """The distributions of one chunk, a row for each predicted token."""
+
+    ids: Ids
+    logs: Logs
+    """Log probabilities of the ids, the same shape."""
+    rest: Logs
+    """Log probability of all other tokens together."""
+    target: Logs
+    """Log probability of the token that comes next."""
+
+    def to_bytes(self) -> bytes:
+        arrays = ((self.ids, "<u4"), (self.logs, "<f4"), (self.rest, "<f4"), (self.target, "<f4"))
+        return b"".join(np.ascontiguousarray(array, dtype=kind).tobytes() for array, kind in arrays)
+
+    @classmethod
+    def from_bytes(cls, content: bytes, n_rows: int, n_kept: int) -> Self:
+        size = 4 * n_rows * n_kept
+        ids = np.frombuffer(content, "<u4", n_rows * n_kept).reshape(n_rows, n_kept)
+        logs = np.frombuffer(content, "<f4", n_rows * n_kept, size).reshape(n_rows, n_kept)
+        rest, target = (np.frombuffer(content, "<f4", n_rows, 2 * size + 4 * n_rows * index) for index in range(2))
+        return cls(ids, logs, rest, target)
+
+
+class BaseWriter:
+    """Writes blocks to a temporary file, which gets its name when all are written."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def add(self, block: BaseBlock) -> None:
+        content = block.to_bytes()
+        self._file.write(_CRC.pack(zlib.crc32(content)))
+        self._file.write(content)
+
+
+@contextlib.contextmanager
+def write_base(path: Path, header: BaseHeader) -> Iterator[BaseWriter]:
+    """Write a base to `path`. If the `with` block raises, nothing is left. Raise BadRequest if it can't be written."""
+    encoded = msgspec.json.encode(header)
+    fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
+    try:
+        try:
+            with create_own(fresh) as file:
+                file.write(_PREFIX.pack(_MAGIC, len(encoded), zlib.crc32(encoded)))
+                file.write(encoded)
+                yield BaseWriter(file)
+            replace(fresh, path)
+        except BaseException:
+            fresh.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise BadRequest(
+            mark("Base not saved"), mark("{0} can't be written: {1}."), path.name, error.strerror or str(error)
+        ) from error
+
+
+class BaseReader:
+    """Reads the blocks of a base in order."""
+
+    def __init__(self, file: BinaryIO, header: BaseHeader, name: str) -> None:
+        self._file, self.header, self._name = file, header, name
+
+    def next(self) -> BaseBlock:
+        """Return the next block. Raise BadRequest if the file is cut or damaged."""
+        header = self.header
+        crc = self._file.read(_CRC.size)
+        content = self._file.read(header.block_bytes)
+        if len(crc) != _CRC.size or len(content) != header.block_bytes:
+            raise BadRequest(mark("Base not usable"), mark("{0} is cut off. Save the base again."), self._name)
+        block = BaseBlock.from_bytes(content, header.n_rows, header.n_kept)
+        if _CRC.unpack(crc)[0] != zlib.crc32(content) or int(block.ids.max(initial=0)) >= header.n_vocab:
+            raise BadRequest(mark("Base not usable"), mark("{0} is damaged. Save the base again."), self._name)
+        return block
+
+
+@contextlib.contextmanager
+def open_base(path: Path) -> Iterator[BaseReader]:
+    """Open a base and check its header. Raise BadRequest if it is none, or damaged, or can't be read."""
+    try:
+        file = open_regular(path)
+    except OSError as error:
+        raise BadRequest(
+            mark("Base not usable"), mark("{0} can't be read: {1}."), path.name, error.strerror or str(error)
+        ) from error
+    with file:
+        magic, length, crc = _PREFIX.unpack(file.read(_PREFIX.size).ljust(_PREFIX.size, b"\0"))
+        if magic != _MAGIC or length > _LONGEST_HEADER:
+            raise _foreign(path)
+        content = file.read(length)
+        if len(content) != length or zlib.crc32(content) != crc:
+            raise BadRequest(mark("Base not usable"), mark("{0} is damaged. Save the base again."), path.name)
+        try:
+            header = msgspec.json.decode(content, type=BaseHeader)
+        except msgspec.DecodeError as error:
+            raise _foreign(path) from error
+        if not (1 <= header.n_kept <= MOST_KEPT and 2 <= header.n_ctx <= _LONGEST_CHUNK):
+            raise _foreign(path)
+        yield BaseReader(cast(BinaryIO, file), header, path.name)
+
+
+def _foreign(path: Path) -> BadRequest:
+    return BadRequest(mark("Base not usable"), mark("{0} isn't a base that this version of QwenDesk saved."), path.name)
+
 
 _ROWS = 64
 """How many rows of logits are computed at once: 64 MB for the vocabulary of Qwen3.5."""
@@ -239,3 +386,55 @@ def _tokens_of(model: LoadedModel, text: bytes) -> list[int]:
 def _with_bos(model: LoadedModel, chunk: list[int]) -> list[int]:
     """Return a chunk that begins as the model expects a text to begin, with its first token replaced if necessary."""
     return [model.first_token, *chunk[1:]] if model.first_token >= 0 else chunk
+
+
+Rows = np.ndarray[tuple[int, int], np.dtype[np.float32]]
+"""Logits, a row for each token."""
+Values = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+
+
+def likeliest(logits: Rows, n_kept: int) -> Ids:
+    """Return the ids of the likeliest tokens of each row, the likeliest first."""
+    if not n_kept:
+        return np.empty((len(logits), 0), np.uint32)
+    ids = np.argpartition(-logits, n_kept - 1, axis=1)[:, :n_kept]
+    order = np.argsort(-np.take_along_axis(logits, ids, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(ids, order, axis=1).astype(np.uint32)
+
+
+def distributions(logits: Rows, ids: Ids, following: Sequence[int]) -> BaseBlock:
+    """Return the log probabilities of `ids`, of all other tokens together, and of the token that follows each row."""
+    peaks = logits.max(axis=1, keepdims=True)
+    shares = np.exp(logits - peaks)
+    log_sums = np.log(shares.sum(axis=1, keepdims=True, dtype=np.float64)) + peaks
+    logs = np.take_along_axis(logits, ids.astype(np.int64), axis=1) - log_sums
+    target = np.take_along_axis(logits, np.array(following, np.int64)[:, None], axis=1) - log_sums
+    np.put_along_axis(shares, ids.astype(np.int64), 0, axis=1)
+    with np.errstate(divide="ignore"):  # no other tokens: a probability of 0
+        rest = np.log(shares.sum(axis=1, dtype=np.float64)) + (peaks - log_sums)[:, 0]
+    return BaseBlock(ids, logs.astype(np.float32), rest.astype(np.float32), target[:, 0].astype(np.float32))
+
+
+def divergences(base: BaseBlock, block: BaseBlock) -> Values:
+    """Return the Kullback-Leibler divergence of each row from the base, in nats."""
+    p, q = base.logs.astype(np.float64), block.logs.astype(np.float64)
+    rest_p, rest_q = base.rest.astype(np.float64), block.rest.astype(np.float64)
+    has_rest = np.isfinite(rest_p) & np.isfinite(rest_q)
+    of_rest = np.where(has_rest, np.exp(rest_p) * np.where(has_rest, rest_p - rest_q, 0.0), 0.0)
+    found: Values = (np.exp(p) * (p - q)).sum(axis=1) + of_rest
+    return found
+
+
+def perplexity_of(losses: Values) -> tuple[float, float]:
+    """Return the perplexity and its standard error."""
+    perplexity = math.exp(losses.mean())
+    error = losses.std() / math.sqrt(len(losses) - 1) if len(losses) > 1 else 0.0
+    return perplexity, float(error * perplexity)
+
+
+def joined(blocks: Sequence[BaseBlock]) -> BaseBlock:
+    """Return the rows of several blocks as one block."""
+    ids, logs, rest, target = (
+        np.concatenate([getattr(block, name) for block in blocks]) for name in ("ids", "logs", "rest", "target")
+    )
+    return BaseBlock(ids, logs, rest, target)

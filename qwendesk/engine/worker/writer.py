@@ -1,15 +1,68 @@
-"""Send the tokens of an answer as text: reasoning, answer and calls separately, in whole characters."""
+"""Send the tokens of an answer as text, in whole characters: reasoning, answer and calls separately."""
 
-from collections.abc import Callable, Sequence
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from qwendesk.core.generation_options import GenerationOptions
-from qwendesk.engine.protocol import AnswerToken, Begun, Delta, Event
-from qwendesk.engine.worker.call_writer import CallWriter
+from qwendesk.engine.protocol import AnswerToken, Begun, CallDelta, Called, Delta, Event
+from qwendesk.engine.worker.call_parser import CallStream, names_by_form, parse_call
 from qwendesk.engine.worker.loader import Session
-from qwendesk.engine.worker.loop_watch import LoopWatch
-from qwendesk.engine.worker.stream import BlankTrimmer, OutputSplitter, StopMatcher, Utf8Joiner
+from qwendesk.engine.worker.repetition import LoopWatch
 from qwendesk.engine.worker.template_builtin import TurnMarks
+from qwendesk.engine.worker.tools import CallableTool
+
+_END = "</function>"
+
+
+class CallWriter:
+    """Takes the text of the calls of one answer, one call after the other."""
+
+    def __init__(self, tools: Mapping[str, CallableTool], request_id: int, send: Callable[[Event], None]) -> None:
+        self._tools, self._id, self._send = tools, request_id, send
+        self._stream: CallStream | None = None
+        self._text: list[str] = []
+        self.ends_by_text = False
+        self.n_calls = 0
+        """Calls that are whole."""
+
+    @property
+    def openers(self) -> tuple[str, ...]:
+        """The texts with which a model begins a call if it forgets `<tool_call>`."""
+        return tuple(f"<function={form}>" for form in names_by_form(self._tools))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing but the closing tag is missing."""
+        return self._stream is not None and self._stream.is_whole
+
+    def begin(self, *, ends_by_text: bool = False) -> None:
+        """Begin the next call. Without `<tool_call>` it may end without `</tool_call>`: by its own last tag."""
+        self._stream, self._text, self.ends_by_text = CallStream(self._tools), [], ends_by_text
+
+    def feed(self, text: str, n_tokens: int) -> bool:
+        """Take text of the call, and return whether the call ends with it."""
+        assert self._stream is not None, "a call has begun"
+        self._text.append(text)
+        piece = self._stream.feed(text)
+        if piece.name or piece.arguments:
+            self._send(
+                CallDelta(id=self._id, index=self.n_calls, name=piece.name, arguments=piece.arguments, tokens=n_tokens)
+            )
+        return self.ends_by_text and _END in "".join(self._text[-8:])
+
+    def end(self, *, is_finished: bool) -> None:
+        """End the call. One that the model could not finish is never a call, whatever it looks like."""
+        text = "".join(self._text)
+        self._stream = None
+        if not text.strip() and is_finished:
+            return  # a tag that was written twice
+        call = parse_call(text, self._tools) if is_finished else None
+        self._send(Called(id=self._id, index=self.n_calls, call=call, text=text, is_finished=is_finished))
+        self.n_calls += is_finished
+
 
 _MAX_BLANKS = 2
 """How many tokens of white space may come between the reasoning and the answer without being checked by a grammar."""
@@ -236,3 +289,155 @@ class Writer:
             known = tuple(self._logprobs) if kind == "answer" else ()
             self._logprobs = []
             self._send(Delta(id=self._id, kind=kind, text=text, tokens=n_tokens, logprobs=known))
+
+
+TokenKind = Literal["reasoning", "answer", "call", "marker", "call begins", "call ends"]
+"""The part of the output that a token belongs to. The last three are markers, which are never shown."""
+
+
+class Utf8Joiner:
+    """Joins the bytes of tokens to text. The bytes of a character that is split over tokens are held back."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def feed(self, data: bytes) -> str:
+        """Return the characters that `data` completes. Bytes that are not valid UTF-8 become U+FFFD."""
+        return self._decoder.decode(data)
+
+    def flush(self) -> str:
+        """Return U+FFFD for an incomplete character, else "", and start again."""
+        rest = self._decoder.decode(b"", final=True)
+        self._decoder.reset()
+        return rest
+
+
+class StopMatcher:
+    """Finds the stop text that is completed first, even if it is split over several pieces."""
+
+    def __init__(self, stops: Sequence[str]) -> None:
+        self._stops = tuple(stop for stop in stops if stop)
+        self._held = ""
+        self._stopped = False
+        self.rest = ""
+        """The stop text that was completed, and what came after it in the same piece."""
+
+    def feed(self, text: str) -> tuple[str, bool]:
+        """Return the text that cannot be part of a stop text, and whether a stop text was completed.
+
+        The stop text and everything after it are dropped. If two end at the same position, the longer one counts.
+        """
+        if self._stopped:
+            return "", True
+        text = self._held + text
+        first = self._first_completed(text)
+        if first is not None:
+            self._held, self._stopped, self.rest = "", True, text[first:]
+            return text[:first], True
+        n_held = self._n_held(text)
+        safe = len(text) - n_held
+        self._held = text[safe:]
+        return text[:safe], False
+
+    def flush(self) -> str:
+        """Return the text that was held back because a stop text might have begun there."""
+        held, self._held = self._held, ""
+        return held
+
+    def _first_completed(self, text: str) -> int | None:
+        """Return the index at which the stop text that is completed first begins; None if there is none."""
+        found = [(start + len(stop), start) for stop in self._stops if (start := text.find(stop)) >= 0]
+        return min(found)[1] if found else None
+
+    def _n_held(self, text: str) -> int:
+        """Return the length of the longest end of `text` that is the beginning of a stop text."""
+        longest = max((len(stop) for stop in self._stops), default=0)
+        for length in range(min(longest - 1, len(text)), 0, -1):
+            if any(stop.startswith(text[-length:]) for stop in self._stops):
+                return length
+        return 0
+
+
+class OutputSplitter:
+    """Decides by its id to which part of the output a token belongs, so that text is never mistaken for a marker.
+
+    `open_id` and `close_id` are the tokens `<think>` and `</think>`, or None if the model does not have them; `calls`
+    are `<tool_call>` and `</tool_call>`, or None if no tool may be called. `in_reasoning` says whether the prompt ends
+    inside an open `<think>`.
+    """
+
+    def __init__(
+        self, open_id: int | None, close_id: int | None, *, in_reasoning: bool, calls: tuple[int, int] | None = None
+    ) -> None:
+        self._open_id = None if close_id is None else open_id  # reasoning that cannot end must not begin
+        self._close_id = close_id
+        self._call_open_id: int | None = calls[0] if calls else None
+        self._call_close_id: int | None = calls[1] if calls else None
+        self._in_reasoning = in_reasoning
+        self._in_call = False
+        self._at_start = True
+
+    @property
+    def in_reasoning(self) -> bool:
+        return self._in_reasoning
+
+    @property
+    def in_call(self) -> bool:
+        return self._in_call
+
+    def begin_call(self) -> None:
+        """A call begins that no token `<tool_call>` announced."""
+        self._in_reasoning, self._in_call = False, True
+
+    def end_call(self) -> None:
+        self._in_call = False
+
+    def feed(self, token_id: int) -> TokenKind:
+        """Return the part of the output that `token_id` belongs to.
+
+        `<think>` is a marker only before any text of the reasoning or the answer. `</think>` is always a marker, even
+        a second one in the answer or in a call. `<tool_call>` ends the reasoning, and a call that did not end.
+        """
+        if token_id == self._call_open_id:
+            self._at_start = False
+            self.begin_call()
+            return "call begins"
+        if token_id == self._call_close_id:
+            was_call, self._in_call = self._in_call, False
+            return "call ends" if was_call else "marker"
+        if self._in_call:
+            return "marker" if token_id == self._close_id else "call"
+        if token_id == self._close_id:
+            self._at_start = self._at_start or self._in_reasoning
+            self._in_reasoning = False
+            return "marker"
+        if token_id == self._open_id and self._at_start:
+            self._in_reasoning = True
+            return "marker"
+        self._at_start = False
+        return "reasoning" if self._in_reasoning else "answer"
+
+
+class BlankTrimmer:
+    """Drops newlines at the beginning of a part of the output, and holds back white space that may be its end."""
+
+    def __init__(self, dropped: str = "\r\n") -> None:
+        """`dropped` are the characters that are dropped at the beginning."""
+        self._dropped = dropped
+        self._begun = False
+        self._held = ""
+
+    def feed(self, text: str) -> str:
+        """Return the text that can be shown now. White space still held back when the reasoning ends is dropped."""
+        if not self._begun:
+            text = text.lstrip(self._dropped)
+            self._begun = bool(text)
+        text = self._held + text
+        shown = text.rstrip()
+        self._held = text[len(shown) :]
+        return shown
+
+    def flush(self) -> str:
+        """Return the white space that is held back, for a part that keeps it."""
+        held, self._held = self._held, ""
+        return held

@@ -1,18 +1,26 @@
-"""Keep the tokens in which the model wrote its calls, so that nothing of an answer is read again after them.
+"""Keep the tokens of answers as the model wrote them, so that nothing of them is read again, even if one was stopped
+early.
 
 The prompt that follows a call has the answer as the template writes it. Often the model has written its text in other
 tokens than those into which it falls when it is tokenized. Then a hybrid model, which can't drop its last tokens, would
 have to go back to before the thinking and read all of the answer. So the tokens that were written replace those of the
 prompt, where they stand after the same items and spell the same text.
+
+Tokenizing the text of an answer again may give other tokens than those generated, such as for a word that was cut in
+half. So the tokens of the last few interrupted answers are kept. With them, the KV cache of the answer can be reused
+as a whole, and the continuation is the same as without the interruption.
 """
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
+from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.engine.protocol import Begun
 from qwendesk.engine.worker.cache import Item
 from qwendesk.engine.worker.layout import Layout, with_other_items
+from qwendesk.engine.worker.prompt import Prompt
 
 _REMEMBERED = 32
 """Answers: more than the rounds of calls after one question."""
@@ -81,3 +89,48 @@ def _ends(items: Sequence[Item], first: int, spelling: Spelling) -> Iterator[int
         item = items[index]
         if isinstance(item, int) and spelling.is_end(item):
             yield index
+
+
+_REMEMBERED_INTERRUPTED = 8
+"""How many interrupted answers keep their tokens, at a few bytes per token."""
+
+
+class InterruptedAnswer(msgspec.Struct, frozen=True):
+    """The tokens of an answer that can be continued, including markers, without those of the prompt."""
+
+    tokens: tuple[int, ...]
+    opens_reasoning: bool
+    """Whether the prompt before the answer ended inside an open `<think>`."""
+
+
+class RecentAnswers:
+    """The last few interrupted answers, by the text that the user saw."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Begun, InterruptedAnswer] = OrderedDict()
+
+    def remember(self, seen: Begun, answer: InterruptedAnswer) -> None:
+        self._kept[seen] = answer
+        self._kept.move_to_end(seen)
+        while len(self._kept) > _REMEMBERED_INTERRUPTED:
+            self._kept.popitem(last=False)
+
+    def recall(self, seen: Begun | None, *, opens_reasoning: bool) -> InterruptedAnswer | None:
+        """Return the answer with the text `seen` whose prompt had the same `opens_reasoning`; None if there is none."""
+        answer = None if seen is None else self._kept.get(seen)
+        return answer if answer is not None and answer.opens_reasoning == opens_reasoning else None
+
+
+def options_to_resume(options: GenerationOptions, begun: Begun | None) -> GenerationOptions:
+    """Return `options` with thinking on or off as in the partial answer, so that the prompt ends in the same way."""
+    if begun is None or begun.is_empty:
+        return options
+    return msgspec.structs.replace(options, enable_thinking=bool(begun.reasoning) or begun.thought_is_open)
+
+
+def with_tokens(prompt: Prompt, tokens: Sequence[int]) -> Prompt:
+    """Return `prompt` with the tokens of a partial answer at its end."""
+    *before, last = prompt.pieces
+    run = (*last, *tokens) if isinstance(last, tuple) else None
+    pieces = (*prompt.pieces, tuple(tokens)) if run is None else (*before, run)
+    return msgspec.structs.replace(prompt, pieces=pieces, begun=tuple(tokens))

@@ -1,15 +1,19 @@
-"""Readings of the meter during a trial, and what the spill rules say of them."""
+"""Readings of the meter and of NVIDIA's own program during a trial, and what the spill rules say of them."""
 
 import asyncio
+import shutil
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Sequence
 from typing import Literal
 
 from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.units import MIB
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engines.pc_trial.report import GpuMemory, MemoryReading, SpillSign
-from qwendesk.hardware import nvidia_smi, spill
+from qwendesk.hardware import spill
 from qwendesk.hardware.engine_gpus import match_gpus, spill_sample
 from qwendesk.hardware.snapshot import GpuReading, Snapshot
 from qwendesk.hardware.snapshot_reader import SnapshotReader
@@ -33,11 +37,7 @@ class TrialMeter:
         """Return the memory of the PC now; `pid` is the engine's process."""
         found = await self.snapshot(pid)
         nvidia = [gpu for gpu in found.gpus if gpu.vendor == "nvidia"]
-        used, by_worker = (
-            await asyncio.to_thread(lambda: (nvidia_smi.used_on_cards(), nvidia_smi.used_by(pid)))
-            if nvidia
-            else ([], None)
-        )
+        used, by_worker = await asyncio.to_thread(lambda: (used_on_cards(), used_by(pid))) if nvidia else ([], None)
         by_key = {gpu.key: n_bytes for gpu, n_bytes in zip(nvidia, used, strict=False)}
         return MemoryReading(
             moment=moment,
@@ -100,3 +100,37 @@ def _gpu_memory(gpu: GpuReading, pid: int | None, nvidia_smi_bytes: int | None) 
         worker_shared_bytes=ours.shared_bytes if ours is not None else None,
         nvidia_smi_used_bytes=nvidia_smi_bytes,
     )
+
+
+_TIMEOUT_S = 30
+
+
+def used_on_cards() -> list[int]:
+    """Return the bytes in use on each card; empty without nvidia-smi. Blocks."""
+    return [int(float(line) * MIB) for line in _query("--query-gpu=memory.used") if line.replace(".", "").isdigit()]
+
+
+def used_by(pid: int | None) -> int | None:
+    """Return the bytes that one process uses on all cards together; None if nvidia-smi doesn't say. Blocks."""
+    rows = (line.split(",") for line in _query("--query-compute-apps=pid,used_memory") if "," in line)
+    sizes = [size.strip() for process, size, *_ in rows if process.strip() == str(pid)]
+    known = [int(size) * MIB for size in sizes if size.isdigit()]
+    return sum(known) if known else None
+
+
+def _query(query: str) -> list[str]:
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return []
+    if sys.platform == "win32":
+        flags = subprocess.CREATE_NO_WINDOW
+    else:
+        flags = 0
+    command = [program, query, "--format=csv,noheader,nounits"]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False, creationflags=flags
+        )
+    except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
+        return []
+    return [line.strip() for line in done.stdout.splitlines() if line.strip()]

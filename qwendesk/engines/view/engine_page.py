@@ -8,17 +8,278 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
-from qwendesk.core.plan import Comparison, Plan
+from qwendesk.core.devices import DeviceInfo, number_equal_names
+from qwendesk.core.number_format import show_decimal
+from qwendesk.core.plan import Comparison, DevicePlan, Plan, SpeedEstimate
+from qwendesk.core.redaction import redact_user_paths
 from qwendesk.core.translation import tr
-from qwendesk.engine.state import EngineState
+from qwendesk.core.units import show_bytes, show_expected, show_rate, show_tokens
+from qwendesk.engine.state import EngineState, Phase
 from qwendesk.engines.engine_choice import EngineChoice
-from qwendesk.engines.self_test import Diagnosis
-from qwendesk.engines.view import engine_text
-from qwendesk.engines.view.engine_text import EnginePageSection, Known
-from qwendesk.hardware.snapshot import Snapshot
+from qwendesk.engines.exact_plan import with_engine_numbers
+from qwendesk.engines.link_text import link_sentences
+from qwendesk.engines.self_test import Check, Diagnosis
+from qwendesk.engines.trial import EngineTrial
+from qwendesk.engines.view.load_options.load_text import device_names, source_text
+from qwendesk.hardware.snapshot import GpuReading, Snapshot
 from qwendesk.widgets.buttons import TextButton, describe
+from qwendesk.widgets.display_texts import load_options_text
 from qwendesk.widgets.layouts import DensitySpacing, FlowLayout
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
+
+
+class EnginePageSection(msgspec.Struct, frozen=True):
+    """A part of the page: the label and value of each row."""
+
+    id: str
+    title: str
+    rows: tuple[tuple[str, str], ...]
+
+
+class Known(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that the page shows, as far as it is known."""
+
+    state: EngineState = EngineState()
+    snapshot: Snapshot | None = None
+    diagnosis: Diagnosis | None = None
+    engines: EngineChoice = EngineChoice()
+    plan: Plan | None = None
+    """Plan of the latest load."""
+    measured_tok_s: float | None = None
+    """The speed that was measured on this PC with the loaded model's options."""
+    next_step: str = ""
+    """What to do because the engine is outgrown; "" if it isn't."""
+    compared: tuple[Comparison, ...] = ()
+    """Predicted and measured memory of the loaded model."""
+
+
+def sections(known: Known, *, platform: str) -> tuple[EnginePageSection, ...]:
+    """Return all sections with what is known so far. Some values become known only by a test."""
+    state, snapshot, diagnosis = known.state, known.snapshot, known.diagnosis
+    devices = state.devices or (diagnosis.devices if diagnosis is not None else ())
+    return (
+        EnginePageSection("build", tr("Running engine"), _build(state, diagnosis)),
+        EnginePageSection("plan", tr("Plan of the loaded model"), _plan(known)),
+        EnginePageSection("devices", tr("Devices"), tuple(_device(device) for device in devices) or _no_devices()),
+        EnginePageSection("hardware", tr("Hardware and drivers"), _hardware(snapshot, platform)),
+        EnginePageSection("cpu", tr("CPU"), _processor(state, snapshot, diagnosis)),
+    )
+
+
+def test_lines(diagnosis: Diagnosis | None, *, running: bool) -> str:
+    """Return the result of the test, one line for each question."""
+    if running:
+        return tr("Loading the demo model and asking it three questions…")
+    if diagnosis is None:
+        return tr(
+            "Not tested yet. The test loads the built-in demo model next to yours, and asks it about text and a "
+            "picture."
+        )
+    lines = [check_line(check) for check in diagnosis.self_test]
+    lines.append(tr("All tests passed.") if diagnosis.passed else tr("A test failed. See above."))
+    return "\n".join(lines)
+
+
+def check_line(check: Check) -> str:
+    mark = "✓" if check.passed else "✗"
+    line = tr("{0} {1}, {2} s", mark, tr(check.name), show_decimal(check.seconds, 2))
+    return tr("{0}: {1}", line, check.detail) if check.detail else line
+
+
+def diagnostics(known: Known, versions: dict[str, str], platform: str) -> str:
+    """Return the whole page as text for a bug report, without the user's name and folders."""
+    state, diagnosis = known.state, known.diagnosis
+    parts = [EnginePageSection("versions", tr("Versions"), tuple(versions.items()))]
+    if known.engines.trials:
+        parts.append(EnginePageSection("engines", tr("Engines"), _engines(known.engines)))
+    parts += sections(known, platform=platform)
+    blocks = ["\n".join([part.title, *(f"  {label}: {value}" for label, value in part.rows)]) for part in parts]
+    if diagnosis is not None:
+        blocks.append("\n".join([tr("Test"), *(f"  {check_line(check)}" for check in diagnosis.self_test)]))
+    failure = state.failure or (diagnosis.failure if diagnosis is not None else None)
+    if failure is not None:
+        blocks.append("\n".join([f"{failure.title}. {failure.sentence}", *failure.engine_lines[-20:]]))
+    if state.engine_exit is not None:
+        blocks.append("\n".join([state.engine_exit.sentence, *state.engine_exit.engine_lines[-20:]]))
+    return redact_user_paths("\n\n".join(blocks) + "\n")
+
+
+def _build(state: EngineState, diagnosis: Diagnosis | None) -> tuple[tuple[str, str], ...]:
+    phases = {
+        Phase.OFF: tr("Not running. It starts when a model is loaded."),
+        Phase.STARTING: tr("Starting"),
+        Phase.IDLE: tr("Running, no model loaded"),
+        Phase.LOADING: tr("Loading a model"),
+        Phase.READY: tr("Running"),
+        Phase.ANSWERING: tr("Answering"),
+    }
+    rows = [(tr("State"), phases[state.phase])]
+    if state.report is not None and state.report.served_by is not None:
+        served = state.report.served_by
+        rows.append((tr("Server"), tr("{0} at {1}", served.program, served.address)))
+        return tuple(rows)
+    backends = state.welcome.backends if state.welcome is not None else diagnosis.backends if diagnosis else ()
+    if state.welcome is not None:
+        rows.append(("llama.cpp", tr("via llama-cpp-python {0}", state.welcome.package_version)))
+    rows.append((tr("Backends"), ", ".join(backends) or tr("shown once it runs")))
+    return tuple(rows)
+
+
+def _engines(engines: EngineChoice) -> tuple[tuple[str, str], ...]:
+    """Return a row for each engine on this PC, with the reason if it can't be used."""
+    rows = [(tr("Engine “{0}”", trial.name), _use(trial, engines.chosen)) for trial in engines.trials]
+    if engines.note:
+        rows.append((tr("Note"), engines.note))
+    return tuple(rows)
+
+
+def _use(trial: EngineTrial, chosen: str) -> str:
+    """Return the state of an engine. An engine that is neither chosen nor tried is worse than the one that runs."""
+    if trial.name == chosen:
+        return tr("in use")
+    if trial.usable:
+        return tr("usable, not chosen")
+    return trial.reason or tr("not tried, because a better one runs")
+
+
+def _plan(known: Known) -> tuple[tuple[str, str], ...]:
+    """Return the plan of the loaded model with its reasons, and the comparison with measured memory.
+
+    Leaves out a plan for a model other than the loaded one.
+    """
+    plan, report = known.plan, known.state.report
+    rows: list[tuple[str, str]] = []
+    if report is not None and report.served_by is not None:
+        return ((tr("Plan"), load_options_text(report.served_by.name)),)
+    if plan is None or report is None or plan.options.model != report.options.model:
+        rows.append((tr("Plan"), tr("Made when a model is loaded")))
+    else:
+        if report.allocations:  # the same numbers as in the inspector
+            plan = with_engine_numbers(plan, report.allocations, report.options)
+        rows.append((tr("Numbers"), plan.accuracy or source_text(plan, is_loaded=True)))
+        names = device_names(plan)
+        rows += [(names[each.name], _parts(each)) for each in plan.memory.gpus]
+        rows.append((tr("RAM"), _parts(plan.memory.ram)))
+        rows.append((tr("Why"), "\n".join(plan.why)))
+        if known.measured_tok_s is not None:
+            rows.append((tr("Speed"), tr("Measured here: {0} tok/s", show_rate(known.measured_tok_s))))
+        elif plan.speed is not None:
+            rows.append((tr("Expected speed"), _speed(plan.speed)))
+    if known.next_step:
+        rows.append((tr("Next step"), known.next_step))
+    rows += [(tr("This model, {0}", _memory_name(row.device)), _predicted(row)) for row in known.compared]
+    if any(row.device != "CPU" for row in known.compared):
+        rows.append((tr("Later plans"), tr("include the difference seen in recent loads")))
+    return tuple(rows)
+
+
+def _memory_name(device: str) -> str:
+    return tr("RAM") if device == "CPU" else device
+
+
+def _predicted(row: Comparison) -> str:
+    return tr("estimated {0}, actual {1}", show_bytes(row.predicted_bytes), show_bytes(row.real_bytes))
+
+
+def _parts(device: DevicePlan) -> str:
+    parts = (
+        (tr("weights"), device.weights_bytes),
+        (tr("context"), device.kv_bytes + device.recurrent_bytes),
+        (tr("buffers"), device.compute_bytes),
+        (tr("pictures"), device.vision_bytes),
+        (tr("next-token layer"), device.draft_bytes),
+        (tr("the program and its cache") if device.name == "CPU" else tr("driver and other"), device.other_bytes),
+        (tr("used by the GPU"), device.gpu_bytes),
+    )
+    detail = ", ".join(tr("{0} {1}", what, show_bytes(n_bytes)) for what, n_bytes in parts if n_bytes)
+    total = show_bytes(device.total_bytes)
+    if device.budget_bytes is None:
+        return tr("{0}: {1}", total, detail)
+    return tr("{0} of {1} available: {2}", total, show_bytes(device.budget_bytes), detail)
+
+
+def _speed(speed: SpeedEstimate) -> str:
+    return tr(
+        "Estimated {0} tok/s at the start, {1} at {2} context",
+        show_expected(speed.start), show_expected(speed.long), show_tokens(speed.long_tokens),
+    )  # fmt: skip
+
+
+def _device(device: DeviceInfo) -> tuple[str, str]:
+    kinds = {"cpu": tr("CPU"), "gpu": tr("GPU"), "igpu": tr("integrated GPU"), "accelerator": tr("accelerator")}
+    text = f"{device.description.strip() or device.name} ({kinds[device.kind]})"
+    if device.free_bytes is None or device.total_bytes is None:
+        return device.name, text
+    return device.name, tr("{0}: {1} of {2} free", text, show_bytes(device.free_bytes), show_bytes(device.total_bytes))
+
+
+def _no_devices() -> tuple[tuple[str, str], ...]:
+    return ((tr("Devices"), tr("Load a model or test the engine to see them.")),)
+
+
+def _hardware(snapshot: Snapshot | None, platform: str) -> tuple[tuple[str, str], ...]:
+    if snapshot is None:
+        return ((tr("GPUs"), tr("Not checked yet")),)
+    rows: list[tuple[str, str]] = []
+    names = number_equal_names([gpu.name or tr("GPU at {0}", gpu.key) for gpu in snapshot.gpus])
+    links = link_sentences(snapshot.gpus)
+    for name, gpu in zip(names, snapshot.gpus, strict=True):
+        rows.append((name, _gpu(gpu)))
+        if gpu.key in links:
+            rows.append((tr("PCIe link"), links[gpu.key]))
+        rows.append((tr("When memory runs out"), sysmem_fallback(gpu, platform)))
+    if not rows:
+        rows.append((tr("GPUs"), tr("None found. The model runs on the CPU, from RAM.")))
+    rows += [(tr("Note"), note) for note in snapshot.notes]
+    return tuple(rows)
+
+
+def _gpu(gpu: GpuReading) -> str:
+    memory = ""
+    if gpu.unified:
+        memory = tr("uses the RAM")
+    elif gpu.total_bytes is not None and gpu.headroom_bytes is not None:
+        memory = tr("{0} of {1} free", show_bytes(gpu.headroom_bytes), show_bytes(gpu.total_bytes))
+    parts = [
+        memory,
+        tr("driver {0}", gpu.driver) if gpu.driver else "",
+        tr("PCIe {0}.0 ×{1}", gpu.pcie_generation, gpu.pcie_width) if gpu.pcie_generation and gpu.pcie_width else "",
+        tr("the system lets one program use {0}", show_bytes(gpu.budget_bytes)) if gpu.budget_bytes else "",
+    ]
+    return ", ".join(part for part in parts if part) or tr("no details known")
+
+
+def sysmem_fallback(gpu: GpuReading, platform: str) -> str:
+    """Return what this GPU's driver does when video memory runs out, as far as it is known."""
+    if gpu.unified:
+        return tr("It uses the RAM, so the PC starts to swap")
+    if platform == "win32" and gpu.vendor == "nvidia":
+        return tr(
+            "The driver moves memory to the RAM unless “CUDA - Sysmem Fallback Policy” in the NVIDIA Control Panel is "
+            "“Prefer No Sysmem Fallback”. QwenDesk can't read that setting."
+        )
+    if platform == "win32":
+        return tr("Windows moves memory to the RAM: slow, without an error")
+    if gpu.vendor == "nvidia":
+        return tr("An error: this driver doesn't move the engine's memory to the RAM")
+    if gpu.vendor == "amd":
+        return tr("The driver moves memory to the RAM (GTT): slow, without an error")
+    return tr("Not known for this driver")
+
+
+def _processor(
+    state: EngineState, snapshot: Snapshot | None, diagnosis: Diagnosis | None
+) -> tuple[tuple[str, str], ...]:
+    features = state.cpu_features or (diagnosis.cpu_features if diagnosis is not None else ())
+    rows = [(tr("Features the engine uses"), ", ".join(features) or tr("shown once it runs"))]
+    system = snapshot.system if snapshot is not None else None
+    if system is not None and system.cpu_cores:
+        rows.append((tr("Cores"), str(system.cpu_cores)))
+    if system is not None and system.ram_total_bytes is not None and system.ram_available_bytes is not None:
+        free, total = show_bytes(system.ram_available_bytes), show_bytes(system.ram_total_bytes)
+        rows.append((tr("RAM"), tr("{0} of {1} free", free, total)))
+    return tuple(rows)
+
 
 _WIDEST = 760
 """Maximum width of the content, the same as on the settings page."""
@@ -149,8 +410,8 @@ class EnginePage(QScrollArea):
 
     def _show_all(self) -> None:
         self._test.setEnabled(not self._running)
-        self._result.setText(engine_text.test_lines(self._known.diagnosis, running=self._running))
-        for section in engine_text.sections(self._known, platform=sys.platform):
+        self._result.setText(test_lines(self._known.diagnosis, running=self._running))
+        for section in sections(self._known, platform=sys.platform):
             card = self._cards.get(section.id)
             if card is None:
                 card = self._cards[section.id] = _Card(section)
@@ -159,7 +420,7 @@ class EnginePage(QScrollArea):
 
     def copy_all(self) -> None:
         """Copy everything on the page to the clipboard as text."""
-        text = engine_text.diagnostics(self._known, self._versions(), platform=sys.platform)
+        text = diagnostics(self._known, self._versions(), platform=sys.platform)
         QGuiApplication.clipboard().setText(text)
 
 

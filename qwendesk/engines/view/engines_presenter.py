@@ -7,22 +7,24 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QWidget
 
 from qwendesk.core.engine_manifest import MANIFEST_NAME, Backend
 from qwendesk.core.translation import tr
+from qwendesk.core.units import show_bytes
 from qwendesk.engines.engine_service import EngineService
+from qwendesk.engines.pack_file import PackFile, pack_facts
 from qwendesk.engines.pack_fit import fits, is_compiled_by_driver, obstacle, packs_for, slower_on_vulkan, unserved
 from qwendesk.engines.packs import PackState
 from qwendesk.engines.services import InstalledEngines
 from qwendesk.engines.trial import EngineTrial
 from qwendesk.engines.view import row_texts
-from qwendesk.engines.view.engine_list import EngineList
-from qwendesk.engines.view.pack_row import PackRow
-from qwendesk.engines.view.questions import ask_addition, ask_deletion, ask_when
-from qwendesk.engines.view.row_texts import PackLine
+from qwendesk.engines.view.engine_list import EngineList, PackRow
+from qwendesk.engines.view.row_texts import EngineLine, PackLine
 from qwendesk.hardware.snapshot import GpuReading, Snapshot
 from qwendesk.widgets.bind import REPAINT_EVERY_MS, bind
 from qwendesk.widgets.file_dialogs import ask_for_file
+from qwendesk.widgets.question_dialog import DialogButton, QuestionDialog
 from qwendesk.widgets.tasks import window_tasks
 
 
@@ -181,3 +183,33 @@ class EnginesPresenter(QObject):
             "QwenDesk from its source with ENGINE={1}, or put a folder with an engine into {2}.",
             name, build, self._engines.user_folder,
         )  # fmt: skip
+
+
+def ask_when(parent: QWidget, change: Callable[[bool], None]) -> None:
+    """Ask whether to stop the answer (`change(True)`) or to wait for its end (`change(False)`). Esc changes nothing."""
+    answers = (
+        DialogButton("after", tr("After the answer"), lambda: change(False)),
+        DialogButton("now", tr("Stop and change"), lambda: change(True)),
+        DialogButton("keep", tr("Keep this engine")),
+    )
+    question = tr("An answer is in progress. Change the engine now?")
+    consequence = tr("Changing now stops the answer. The model is loaded again.")
+    QuestionDialog(parent, "engine.when", question, consequence, answers, default="after").open()
+
+
+def ask_addition(parent: QWidget, pack: PackFile, add: Callable[[], None]) -> None:
+    """Ask whether to add an engine from a file. Enter and Esc don't add one that is not on the app's list."""
+    facts = pack_facts(pack, digits_per_group=16)
+    answers = (DialogButton("yes", tr("Add engine"), add), DialogButton("no", tr("Cancel")))
+    question = tr("Add the engine {0}?", pack.manifest.name)
+    default = "yes" if pack.is_listed else "no"
+    QuestionDialog(parent, "engine.addition", question, "\n\n".join(facts), answers, default=default).open()
+
+
+def ask_deletion(parent: QWidget, line: EngineLine, delete: Callable[[], None], *, can_download: bool) -> None:
+    """Ask whether to delete an engine. Enter and Esc both keep it."""
+    freed = tr("This frees {0}.", show_bytes(line.n_bytes)) if line.n_bytes else tr("Its folder is removed.")
+    later = tr("You can download it again.") if can_download else tr("You can't download it again from here.")
+    answers = (DialogButton("yes", tr("Delete"), delete), DialogButton("no", tr("Keep")))
+    question = tr("Delete {0}?", line.title)
+    QuestionDialog(parent, "engine.deletion", question, f"{freed} {later}", answers, default="no").open()

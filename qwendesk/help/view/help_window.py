@@ -1,16 +1,29 @@
 """The window of the user guide: contents, search, pages, and a Back button."""
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+import itertools
+from pathlib import PurePosixPath
+from typing import Any
+
+from markdown_it import MarkdownIt
+from PySide6.QtCore import Qt, QUrl, Signal
+from PySide6.QtGui import QCloseEvent, QImage, QKeySequence, QShortcut, QTextDocument
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QTextBrowser,
+    QVBoxLayout,
+    QWidget,
+)
 
 from qwendesk.core.translation import tr
-from qwendesk.help.guide import INDEX, Guide
-from qwendesk.help.view.guide_view import GuideView
-from qwendesk.help.view.page_html import contents_style
+from qwendesk.help.guide import INDEX, Guide, GuidePage, heading_anchor
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.controls import add_clear_button
 from qwendesk.widgets.tab_order import refocus
+from qwendesk.widgets.theme import MONO_FAMILIES_CSS, Theme
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
 _PLACE = Qt.ItemDataRole.UserRole
@@ -157,3 +170,103 @@ class HelpWindow(QWidget):
 
     def _on_link(self, page: str, section: str) -> None:
         self.show_page(page or self.page, section)
+
+
+_MARGIN = 28
+WIDEST_PICTURE = 640
+
+
+class GuideView(QTextBrowser):
+    """Emits `link_asked` with the name of a page and the anchor of a section; either may be ""."""
+
+    link_asked = Signal(str, str)
+
+    def __init__(self, folder: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._folder = folder
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setOpenLinks(False)
+        self.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextBrowserInteraction | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        )
+        self.document().setDocumentMargin(_MARGIN)
+        self.anchorClicked.connect(self._on_link)
+
+    def show_page(self, page: GuidePage, section: str = "") -> None:
+        self.document().setDefaultStyleSheet(page_style(current_theme()))
+        self.setHtml(page_to_html(page))
+        self.setAccessibleName(page.title)
+        if section:
+            self.scrollToAnchor(section)
+
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        """Move the focus through the links, then to the next widget; at once if the page was hidden or disabled."""
+        if self.isVisible() and self.isEnabled():
+            return super().focusNextPrevChild(forward)
+        return self.window().focusNextPrevChild(forward)
+
+    def loadResource(self, kind: int, name: QUrl | str) -> Any:
+        """Return a picture of the guide, at most WIDEST_PICTURE logical pixels wide; None for any other file."""
+        path = PurePosixPath(name.toString() if isinstance(name, QUrl) else name)
+        inside = not path.is_absolute() and ".." not in path.parts and path.parts[:1] == ("images",)
+        if kind != QTextDocument.ResourceType.ImageResource.value or not inside:
+            return None
+        image = QImage(f"{self._folder}/{path}")
+        if image.isNull():
+            return None
+        ratio = self.devicePixelRatioF()
+        if image.width() > WIDEST_PICTURE * ratio:
+            image = image.scaledToWidth(round(WIDEST_PICTURE * ratio), Qt.TransformationMode.SmoothTransformation)
+        image.setDevicePixelRatio(max(image.width() / WIDEST_PICTURE, 1.0))
+        return image
+
+    def _on_link(self, url: QUrl) -> None:
+        path = url.path()
+        if not url.scheme() and (not path or path.endswith(".md")):
+            self.link_asked.emit(path.removesuffix(".md"), url.fragment())
+
+
+def page_to_html(page: GuidePage) -> str:
+    """Return the page with its section ids as anchors. HTML in its Markdown is shown as text."""
+    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = markdown.parse(page.markdown)
+    for before, token in itertools.pairwise(tokens):
+        if before.type == "heading_open":
+            before.attrSet("id", page.section_id(heading_anchor(token.content)))
+        if before.type == "paragraph_open" and token.content.startswith("!["):
+            before.attrSet("class", "picture")
+        if token.type == "table_open":
+            token.attrSet("cellpadding", "6")
+            token.attrSet("cellspacing", "0")
+        if token.type == "fence":
+            token.content = token.content.rstrip("\n")  # Qt would draw an empty line
+    return str(markdown.renderer.render(tokens, markdown.options, {}))
+
+
+def page_style(theme: Theme) -> str:
+    """Return the style sheet of a page, for QTextDocument.setDefaultStyleSheet."""
+    return f"""
+    h1 {{ font-size: {theme.px(24)}px; font-weight: 600; margin-bottom: 12px; }}
+    h2 {{ font-size: {theme.px(18)}px; font-weight: 600; margin-top: 22px; margin-bottom: 8px; }}
+    h3 {{ font-size: {theme.px(15)}px; font-weight: 600; margin-top: 16px; margin-bottom: 6px; }}
+    p, li {{ font-size: {theme.px(14)}px; line-height: 135%; margin-top: 6px; margin-bottom: 6px; }}
+    p.picture {{ line-height: 100%; }}
+    td, th {{ font-size: {theme.px(13)}px; border: 1px solid {theme["border"]}; }}
+    th {{ font-weight: 600; text-align: left; background-color: {theme["card"]}; }}
+    table {{ border-collapse: collapse; margin-top: 8px; margin-bottom: 10px; }}
+    a {{ color: {theme["text_link"]}; text-decoration: none; }}
+    code {{ font-family: {MONO_FAMILIES_CSS}; color: {theme["code_text"]}; }}
+    code {{ background-color: {theme["code_background"]}; }}
+    pre {{ background-color: {theme["code_background"]}; white-space: pre-wrap; margin-top: 8px; margin-bottom: 10px; }}
+    """
+
+
+def contents_style(theme: Theme) -> str:
+    """Return the style sheet of the list of pages."""
+    return f"""
+    QListWidget {{ background: transparent; border: none; outline: none; }}
+    QListWidget::item {{ color: {theme["text"]}; padding: 6px 8px; border-radius: 6px; }}
+    QListWidget::item:hover {{ background: {theme["hover"]}; }}
+    QListWidget::item:selected {{ background: {theme["card"]}; color: {theme["text"]}; }}
+    QListWidget:focus {{ border: 1px solid {theme["focus"]}; border-radius: 8px; }}
+    """

@@ -16,10 +16,8 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 import qwendesk
-from qwendesk.mcp.host.offers import read_offer
-from qwendesk.mcp.host.results import prompt_answer, resource_answer, shortened, tool_answer
-from qwendesk.mcp.host.server_log import ServerLog
-from qwendesk.mcp.host.transport import LastResponse, open_transport
+from qwendesk.mcp.host.offers import prompt_answer, read_offer, resource_answer, shortened, tool_answer
+from qwendesk.mcp.host.transport import LastResponse, ServerLog, open_transport
 from qwendesk.mcp.host_protocol import (
     Answered,
     CallTool,

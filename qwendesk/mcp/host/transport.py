@@ -1,11 +1,14 @@
-"""The connection to a server, watched: whether it ends, and whether the server sends without end."""
+"""The connection to a server, watched: whether it ends, what it logs, and whether it sends without end."""
 
+import collections
+import os
+import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from types import TracebackType
-from typing import Any
+from typing import Any, TextIO
 
 import anyio
 import httpx2
@@ -17,8 +20,42 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 
 from qwendesk.core.json_decoding import with_whole_escapes
-from qwendesk.mcp.host.server_log import ServerLog
 from qwendesk.mcp.host_protocol import LINE_LIMIT_BYTES, MOST_IMAGES_BYTES, EndReason, HttpLaunch, Launch, StdioLaunch
+
+_MOST_LINES, _LONGEST_LINE = 20, 500
+_PAUSE_S = 0.05
+"""After each 64 KiB, so that a server that writes without end waits instead of taking a processor."""
+
+
+class ServerLog:
+    """Reads what is written to `file` on a thread."""
+
+    def __init__(self) -> None:
+        self._reading, writing = os.pipe()
+        self.file: TextIO = os.fdopen(writing, "w", encoding="utf-8")
+        """The server's standard error."""
+        self._lines: collections.deque[str] = collections.deque(maxlen=_MOST_LINES)
+        threading.Thread(target=self._read, name="server log", daemon=True).start()
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        return tuple(self._lines)
+
+    def _read(self) -> None:
+        rest = b""
+        while chunk := os.read(self._reading, 64 * 1024):
+            *lines, rest = (rest + chunk).split(b"\n")
+            self._lines.extend(line for line in map(_shown, lines[-_MOST_LINES:]) if line)
+            rest = rest[:_LONGEST_LINE]
+            if len(chunk) == 64 * 1024:
+                time.sleep(_PAUSE_S)
+
+
+def _shown(line: bytes) -> str:
+    """Return a line without control characters."""
+    text = line[:_LONGEST_LINE].decode("utf-8", "replace").rstrip()
+    return "".join(character for character in text if character.isprintable())
+
 
 _MOST_MESSAGES, _WITHIN_S = 2000, 10.0
 """More messages than this, in this time, are a flood."""

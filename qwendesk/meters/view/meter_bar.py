@@ -1,19 +1,20 @@
-"""The bar at the bottom of the window: memory, state, GPU, speed and context, as far as they are known."""
+"""The bar at the bottom of the window: memory, state, GPUs, speed and context, as far as they are known."""
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QWidget
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QPainter, QPaintEvent, QPen, QPolygonF, QResizeEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from qwendesk.core.devices import Segment
 from qwendesk.core.plan import Comparison
 from qwendesk.core.stats import AnswerStats
 from qwendesk.core.translation import tr
 from qwendesk.engine.state import EngineState, Phase
+from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.hardware.spill import SpillState
-from qwendesk.meters.meter_state import MeterState
+from qwendesk.meters.meter_state import GpuBar, MeterState
 from qwendesk.meters.view import meter_text
-from qwendesk.meters.view.gpu_meters import GpuMeters
-from qwendesk.meters.view.sparkline import Sparkline
 from qwendesk.widgets.buttons import describe, restyle
 from qwendesk.widgets.display_texts import context_text, context_tone, device_text, engine_text, speed_text
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
@@ -241,3 +242,122 @@ def _label(name: str, kind: str = "") -> QLabel:
     if kind:
         label.setProperty("kind", kind)
     return label
+
+
+_LEAST_CELL, _LARGEST_CELL = 72, 280
+"""Width in pixels of the bar of one GPU."""
+_GPU_SPACING = 12
+_BAR_HEIGHT = 14
+
+
+class GpuMeters(QWidget):
+    """Shows the bars of several GPUs beside each other, in the order in which the system lists them."""
+
+    clicked = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("meter.gpus")
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        self._cells: list[_GpuMeter] = []
+        self._row = QHBoxLayout(self)
+        self._row.setContentsMargins(0, 0, 0, 0)
+        self._row.setSpacing(_GPU_SPACING)
+
+    def show_bars(self, bars: Sequence[GpuBar], gpus: Sequence[GpuReading]) -> None:
+        """Show `bars` in the order of `gpus`, which are all readings of the last sample."""
+        placed = meter_text.named_bars(bars, gpus)
+        while len(self._cells) < len(placed):
+            cell = _GpuMeter(len(self._cells))
+            cell.memory.clicked.connect(self.clicked)
+            self._cells.append(cell)
+            self._row.addWidget(cell, 1)
+        for index, cell in enumerate(self._cells):
+            cell.setVisible(index < len(placed))
+            if index < len(placed):
+                name, bar = placed[index]
+                cell.show_bar(bar, name)
+        count = max(len(placed), 1)
+        self.setMinimumWidth(count * _LEAST_CELL + (count - 1) * _GPU_SPACING)
+        self.setMaximumWidth(count * _LARGEST_CELL + (count - 1) * _GPU_SPACING)
+
+
+class _GpuMeter(QWidget):
+    """The bar of one GPU below a line of text, which says less where there is less room."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self._texts: Sequence[str] = ("",)
+        self._label = QLabel()
+        self._label.setObjectName(f"meter.gpu.{number}.text")
+        self._label.setProperty("kind", "small")
+        self._label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.memory = VramBar()
+        describe(self.memory, f"meter.gpu.{number}.memory", tr("Memory"), tr("Click to see the last five minutes"))
+        self.memory.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.memory.setFixedHeight(_BAR_HEIGHT)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self._label)
+        column.addWidget(self.memory)
+
+    def show_bar(self, bar: GpuBar, name: str) -> None:
+        self._texts = meter_text.gpu_line_texts(bar, name)
+        lines = [name, meter_text.gpu_text(bar.gpu), meter_text.gpu_tooltip(bar.gpu), meter_text.bar_tooltip((bar,))]
+        self.memory.show_segments(bar.segments, spills=bool(bar.excess_bytes))
+        self.memory.setToolTip("\n".join(line for line in dict.fromkeys(lines) if line))
+        self.memory.setAccessibleName(tr("Video memory: {0}", self._texts[0]))
+        self._label.setToolTip(self.memory.toolTip())
+        self._show_what_fits()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._show_what_fits()
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(_LEAST_CELL, super().minimumSizeHint().height())
+
+    def _show_what_fits(self) -> None:
+        metrics = self._label.fontMetrics()
+        fitting = (text for text in self._texts if metrics.horizontalAdvance(text) <= self.width())
+        self._label.setText(next(fitting, self._texts[-1]))
+
+
+_CURVE_SIZE = QSize(80, 20)
+
+
+class Sparkline(QWidget):
+    """The latest speeds as a curve without numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._values: tuple[float, ...] = ()
+        self._role = "text_good"
+        self.setFixedSize(_CURVE_SIZE)
+        app_theme().changed.connect(self.update)
+
+    def show_values(self, values: Sequence[float], role: str) -> None:
+        values = tuple(values)
+        if (values, role) != (self._values, self._role):
+            self._values, self._role = values, role
+            self.update()
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        if len(self._values) < 2:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        area = QRectF(self.rect()).adjusted(1, 3, -1, -3)
+        painter.setPen(QPen(current_theme().color(self._role), 1.5))
+        painter.drawPolyline(curve(self._values, area, max(self._values)))
+        painter.end()
+
+
+def curve(values: Sequence[float], area: QRectF, highest: float) -> QPolygonF:
+    """Return a curve of the values from left to right over the whole area, with `highest` at its top."""
+    step = area.width() / max(len(values) - 1, 1)
+    scale = area.height() / highest if highest > 0 else 0.0
+    return QPolygonF(
+        [QPointF(area.left() + index * step, area.bottom() - value * scale) for index, value in enumerate(values)]
+    )

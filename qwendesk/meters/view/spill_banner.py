@@ -1,12 +1,169 @@
 """The banner over all pages while a model spills: the problem, its effect on speed, and a button for each remedy."""
 
+from typing import Literal
+
+import msgspec
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from qwendesk.core.translation import tr
-from qwendesk.meters.view.spill_text import BannerButton, SpillStory
+from qwendesk.core.number_format import show_count, show_decimal
+from qwendesk.core.translation import tr, tr_n
+from qwendesk.core.units import GIB, MIB, show_bytes, show_duration, show_expected, show_rate, show_tokens
+from qwendesk.hardware.spill import SpillState
+from qwendesk.meters.meter_state import MeterState, Spill, VramConsumer
+from qwendesk.meters.spill_remedies import RemedyId, RemedyState, SpillRemedy
 from qwendesk.widgets.buttons import IconButton, TextButton, describe, restyle
+
+BannerButton = RemedyId | Literal["load_again", "stop_waiting"]
+
+
+class RemedyButton(msgspec.Struct, frozen=True):
+    """One button of the banner."""
+
+    id: BannerButton
+    text: str
+    tooltip: str
+
+
+class SpillStory(msgspec.Struct, frozen=True):
+    """Content of the banner. `key` stays the same while only numbers change: a dismissed key is not shown again."""
+
+    key: str
+    tone: Literal["bad", "warn"]
+    title: str
+    sentence: str
+    choices: tuple[RemedyButton, ...] = ()
+    note: str = ""
+    busy: bool = False
+    """Whether the buttons are disabled because a remedy was chosen."""
+
+
+def story_of(meters: MeterState, state: RemedyState, *, on_windows: bool) -> SpillStory | None:
+    """Return the content of the banner; None if nothing is wrong."""
+    if state.failure is not None and meters.spill is None and state.ejected is None:
+        return SpillStory("failed", "bad", state.failure.title, state.failure.sentence)
+    if state.ejected is not None:
+        return _ejected_story(state)
+    spill = meters.spill
+    if spill is None:
+        return None
+    title = tr("VRAM spills") if spill.state is SpillState.SPILLING else tr("VRAM probably spills")
+    return SpillStory(
+        key=str(spill.state.value),
+        tone="bad",
+        title=title,
+        sentence=" ".join(part for part in (_cost_text(spill), _consumer_text(spill.consumer)) if part),
+        choices=tuple(_choice(remedy, _reread_text(state)) for remedy in state.remedies),
+        note=_note(meters, state, on_windows=on_windows),
+        busy=state.pending is not None,
+    )
+
+
+def _cost_text(spill: Spill) -> str:
+    where = (
+        tr("{0} of the model sits in shared memory", _size(spill.excess_bytes))
+        if spill.excess_bytes
+        else tr("The GPU is busy at low power and answers are slow, which looks like spilled memory")
+    )
+    if spill.best_tok_s is not None and spill.now_tok_s is not None:
+        return tr("{0}: {1} → {2} tok/s.", where, show_rate(spill.best_tok_s), show_rate(spill.now_tok_s))
+    if spill.slowdown is not None:
+        low, high = (show_decimal(factor, 0 if factor >= 3 else 1) for factor in spill.slowdown)
+        return tr("{0}: answers are {1} to {2} times slower (user reports).", where, low, high)
+    return tr("{0}.", where)
+
+
+def _consumer_text(consumer: VramConsumer | None) -> str:
+    if consumer is None:
+        return ""
+    if not consumer.name:
+        return tr("Other programs have taken {0} since the model was loaded.", _size(consumer.n_bytes))
+    return tr("{0} has taken {1} since the model was loaded.", consumer.name, _size(consumer.n_bytes))
+
+
+def _choice(remedy: SpillRemedy, reread: str) -> RemedyButton:
+    text, tip = _words(remedy)
+    if remedy.expected_tok_s is not None:
+        text = tr("{0}, about {1} tok/s", text, show_expected(remedy.expected_tok_s))
+        tip = tr("{0} The speed is an estimate.", tip)
+    return RemedyButton(remedy.id, text, tr("{0}\n{1}", tip, reread))
+
+
+def _words(remedy: SpillRemedy) -> tuple[str, str]:
+    """Return the text and the tooltip of a button."""
+    layers = remedy.expert_layers
+    if remedy.id == "drafts":
+        return tr("Token drafts off"), tr("Answers say the same, but may be slower. Everything stays on the GPU.")
+    if remedy.id == "experts":
+        text = tr_n("{0} expert layer to CPU", "{0} expert layers to CPU", layers)
+        return text, tr("Everything else stays on the GPU, and your chat is kept.")
+    if remedy.id == "both":
+        text = tr_n("Pictures + {0} expert layer to CPU", "Pictures + {0} expert layers to CPU", layers)
+        return text, tr("Neither is enough alone. Everything else stays on the GPU, and your chat is kept.")
+    if remedy.id == "layers":
+        text = tr_n("{0} layer to CPU", "{0} layers to CPU", remedy.cpu_layers)
+        return text, tr("Smaller changes aren't enough. Your chat is kept.")
+    if remedy.id == "context":
+        n_ctx = remedy.options.n_ctx if remedy.options is not None else 0
+        return tr("Shorter context ({0})", show_tokens(n_ctx)), tr("Your chat is kept and has room to continue.")
+    if remedy.id == "vision":
+        return tr("Pictures to CPU"), tr("Pictures take seconds to process. Text is as fast as before the spill.")
+    if remedy.id == "kv":
+        tip = tr("Halves the memory of the chat. Small mistakes in formulas were reported in long chats.")
+        return tr("Smaller cache (q8_0)"), tip
+    name = remedy.consumer.name if remedy.consumer is not None else ""
+    text = tr("Eject until {0} closes", name) if name else tr("Eject until the memory is free")
+    return text, tr("Frees all video memory. The model is reloaded when enough memory is free again.")
+
+
+def _note(meters: MeterState, state: RemedyState, *, on_windows: bool) -> str:
+    parts = [_reread_text(state)] if state.remedies else []
+    if state.pending is not None:
+        parts = [tr("Applies when this answer is finished.") if meters.answering else tr("Applying…")]
+    if state.failure is not None:
+        parts.insert(0, tr("The last change failed: {0}", state.failure.sentence))
+    nvidia = any(bar.gpu.vendor == "nvidia" for bar in meters.bars)
+    if on_windows and nvidia:
+        parts.append(
+            tr(
+                "To make a model that is too large fail to load instead of running slowly, set “CUDA - Sysmem Fallback "
+                "Policy” to “Prefer No Sysmem Fallback” in the NVIDIA Control Panel."
+            )
+        )
+    return " ".join(parts)
+
+
+def _reread_text(state: RemedyState) -> str:
+    if state.reread_s is not None:
+        took = show_duration(state.reread_s)
+        return tr("Applies after this answer. Processing the chat again takes about {0}.", took)
+    if state.reread_tokens:
+        tokens = show_count(state.reread_tokens)
+        return tr("Applies after this answer. Then the {0} tokens of the chat are processed again.", tokens)
+    return tr("Applies after this answer. Your chat is kept.")
+
+
+def _ejected_story(state: RemedyState) -> SpillStory:
+    ejected = state.ejected
+    name = ejected.consumer.name if ejected is not None and ejected.consumer is not None else ""
+    sentence = tr("It is reloaded with this chat when enough video memory is free.")
+    if name:
+        sentence = tr("All its video memory is free for {0}. It is reloaded when enough memory is free again.", name)
+    return SpillStory(
+        key="waiting",
+        tone="warn",
+        title=tr("Model ejected for now"),
+        sentence=sentence,
+        choices=(
+            RemedyButton("load_again", tr("Load now"), tr("Load the model even if too little memory is free")),
+            RemedyButton("stop_waiting", tr("Keep ejected"), tr("Don't reload it automatically")),
+        ),
+    )
+
+
+def _size(n_bytes: int) -> str:
+    return show_bytes(n_bytes) if n_bytes >= GIB else tr("{0} MB", show_decimal(n_bytes / MIB, 0))
 
 
 class SpillBanner(QWidget):

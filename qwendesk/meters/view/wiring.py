@@ -7,8 +7,7 @@ from qwendesk.meters.services import MeterServices
 from qwendesk.meters.spill_remedies import RemedyId
 from qwendesk.meters.view.history_popup import HistoryPopup
 from qwendesk.meters.view.meter_bar import MeterBar
-from qwendesk.meters.view.spill_banner import SpillBanner
-from qwendesk.meters.view.spill_text import story_of
+from qwendesk.meters.view.spill_banner import SpillBanner, story_of
 from qwendesk.widgets.bind import bind
 from qwendesk.widgets.tasks import window_tasks
 

@@ -13,8 +13,7 @@ from qwendesk.hub.download_queue import DownloadItem
 from qwendesk.hub.network import HubError
 from qwendesk.models.downloads import DownloadsService, DownloadsState
 from qwendesk.models.network import NetworkService
-from qwendesk.models.view.download_row import DownloadRow, folder_of
-from qwendesk.models.view.download_texts import NextStep, next_steps, step_text, total_text
+from qwendesk.models.view.download_row import DownloadRow, NextStep, folder_of, next_steps, step_text, total_text
 from qwendesk.widgets.bind import bind
 from qwendesk.widgets.buttons import IconButton, TextButton, describe
 from qwendesk.widgets.layouts import DensitySpacing, FlowLayout, ResponsivePairLayout, widget_with

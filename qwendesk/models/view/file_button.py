@@ -5,15 +5,15 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Any, Final
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.translation import mark, tr
 from qwendesk.models.downloads import DownloadsService
 from qwendesk.models.model_list import FileStatus, FileStatuses
-from qwendesk.models.view.problem_line import ProblemLine
-from qwendesk.widgets.buttons import TextButton
+from qwendesk.widgets.buttons import TextButton, describe
+from qwendesk.widgets.layouts import ResponsivePairLayout
 from qwendesk.widgets.tasks import window_tasks
 
 _TEXTS: Final[Mapping[FileStatus, tuple[str, str]]] = MappingProxyType(
@@ -96,3 +96,33 @@ class FileOffersTab(QWidget):
                 self.problem.show_problem(error.sentence)
 
         self._tasks.start(run())
+
+
+_LEAST_WORDS = 240
+"""Least width in pixels of the sentence next to the button."""
+
+
+class ProblemLine(QWidget):
+    """Hidden until there is a problem. Object names of its controls begin with `name`."""
+
+    retry_asked = Signal()
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._text = QLabel()
+        self._text.setObjectName(name)
+        self._text.setProperty("kind", "error")
+        self._text.setTextFormat(Qt.TextFormat.PlainText)
+        self._text.setWordWrap(True)
+        retry = TextButton(" " + tr("Retry"), icon_name="again")
+        describe(retry, f"{name}.retry", tr("Retry"), tr("Try again"))
+        retry.clicked.connect(self.retry_asked)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addLayout(ResponsivePairLayout(self._text, retry, least=_LEAST_WORDS))
+        self.hide()
+
+    def show_problem(self, sentence: str) -> None:
+        """Show a sentence; "" hides the line."""
+        self._text.setText(sentence)
+        self.setVisible(bool(sentence))

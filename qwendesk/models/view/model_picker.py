@@ -20,7 +20,7 @@ from qwendesk.models.view.offer_texts import fit_details, fit_word
 from qwendesk.widgets.bind import bind
 from qwendesk.widgets.buttons import IconButton, TextButton, describe, restyle
 from qwendesk.widgets.layouts import FlowLayout
-from qwendesk.widgets.search_popover import SearchPopover, set_spoken
+from qwendesk.widgets.popups import SearchPopover, set_spoken
 from qwendesk.widgets.text_labels import ElidedLabel
 from qwendesk.widgets.theme_keeper import current_theme
 

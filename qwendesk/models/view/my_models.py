@@ -1,28 +1,33 @@
 """The tab "My models": every model file on this PC, its state, and its actions."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QShowEvent
+from PySide6.QtCore import Qt, QTimer, QUrl, Signal
+from PySide6.QtGui import QAction, QDesktopServices, QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QScrollArea, QVBoxLayout, QWidget
 
 from qwendesk.core.translation import tr
+from qwendesk.core.units import show_bytes
+from qwendesk.hub.library import LibraryModel
+from qwendesk.hub.library_places import SearchFolder
 from qwendesk.hub.model_deletion import ModelDeletion
+from qwendesk.hub.model_import import How
 from qwendesk.models.library_service import LibraryState
 from qwendesk.models.model_list import ModelEntry
 from qwendesk.models.services import ModelServices
 from qwendesk.models.view.model_actions import ModelActions, ask_deletion
 from qwendesk.models.view.model_row import ModelRow
 from qwendesk.models.view.model_texts import matches_search, total_text
-from qwendesk.models.view.no_models import NoModels
-from qwendesk.models.view.row_menu import RowMenu, choose_folder
 from qwendesk.widgets.bind import bind, bind_field
 from qwendesk.widgets.buttons import IconButton, TextButton, describe
 from qwendesk.widgets.controls import add_clear_button
-from qwendesk.widgets.layouts import DensitySpacing, FlowLayout, ResponsivePairLayout
-from qwendesk.widgets.scroll_area import SCROLL_BAR, steady_scroll_area
+from qwendesk.widgets.file_dialogs import ask_for_folder
+from qwendesk.widgets.layouts import SCROLL_BAR, DensitySpacing, FlowLayout, ResponsivePairLayout, steady_scroll_area
+from qwendesk.widgets.popups import Menu
 from qwendesk.widgets.tabbed_page import BELOW, OWN_SCROLL
 from qwendesk.widgets.tasks import window_tasks
+from qwendesk.widgets.text_labels import ElidedLabel
 
 _ROWS_AT_ONCE = 16
 """Rows created at a time. More are created while scrolling, so that hundreds of models open quickly."""
@@ -234,3 +239,145 @@ class MyModels(QWidget):
 
     def _ask_deletion(self, deletion: ModelDeletion, trash_refused: str) -> None:
         ask_deletion(self._actions, deletion, self, trash_refused=trash_refused)
+
+
+class NoModels(QWidget):
+    """Shown instead of the list while there are no models."""
+
+    folder_asked = Signal()
+    offers_asked = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("models.my.empty")
+        self._title = QLabel()
+        self._title.setProperty("kind", "heading")
+        self._title.setObjectName("models.my.empty.title")
+        self._text = QLabel(
+            tr(
+                "Models from LM Studio, Jan and others are found automatically and used in place. If you keep models "
+                "elsewhere, add their folder."
+            )
+        )
+        self._text.setProperty("kind", "lead")
+        self._text.setWordWrap(True)
+        offers = TextButton(tr("Show what fits this PC"))
+        describe(offers, "models.my.empty.offers", tr("Show what fits this PC"))
+        offers.clicked.connect(self.offers_asked)
+        folder = TextButton(tr("Add folder…"), kind="primary")
+        describe(
+            folder, "models.my.empty.folder", tr("Add folder…"), tr("Use the models in a folder without copying them")
+        )
+        folder.clicked.connect(self.folder_asked)
+        buttons = FlowLayout()
+        buttons.addWidget(folder)
+        buttons.addWidget(offers)
+        searched = QWidget()
+        searched.setObjectName("models.my.empty.searched")
+        self._searched = QVBoxLayout(searched)
+        self._searched.setContentsMargins(0, 12, 0, 0)
+        self._searched.setSpacing(4)
+        heading = QLabel(tr("Searched folders"))
+        heading.setProperty("kind", "small")
+        self._searched.addWidget(heading)
+        self._places: list[ElidedLabel] = []
+        column = QVBoxLayout()
+        column.setSpacing(12)
+        column.addStretch(2)
+        column.addWidget(self._title)
+        column.addWidget(self._text)
+        column.addLayout(buttons)
+        column.addWidget(searched)
+        column.addStretch(5)
+        holder = QWidget()
+        holder.setMaximumWidth(560)
+        holder.setLayout(column)
+        row = QHBoxLayout(self)
+        row.addStretch(1)
+        row.addWidget(holder, 1000)
+        row.addStretch(1)
+        self._actions_shown = (self._text, offers, folder, searched)
+
+    def show_looking(self, *, is_looking: bool) -> None:
+        self._title.setText(tr("Searching for models…") if is_looking else tr("No models on this PC yet"))
+        for each in self._actions_shown:
+            each.setVisible(not is_looking)
+
+    def show_searched(self, places: Sequence[SearchFolder]) -> None:
+        """Show the folders in which no model was found."""
+        for label in self._places:
+            self._searched.removeWidget(label)
+            label.deleteLater()
+        self._places = [ElidedLabel(f"models.my.empty.place.{number}", kind="dim") for number in range(len(places))]
+        for label, place in zip(self._places, places, strict=True):
+            label.setText(tr("{0} ({1})", place.path, place.app))
+            label.setToolTip(label.text())
+            self._searched.addWidget(label)
+
+
+class RowMenu(Menu):
+    """The menu of one model, created each time it opens. A file of another app can only be copied."""
+
+    def __init__(self, actions: ModelActions, entry: ModelEntry, library: LibraryState, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._actions, self._entry, self._library, self._page = actions, entry, library, parent
+        self.setObjectName("models.my.menu")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setToolTipsVisible(True)
+        model, is_idle = entry.model, entry.progress is None
+        if not entry.is_companion and not model.problem:
+            options = self._add("options", tr("Load options…"), lambda: actions.show_options(model.path))
+            options.setToolTip(tr("Set how this model loads, and see the memory it needs, without loading it"))
+            self.addSeparator()
+        verify = self._add("verify", tr("Verify whole file"), lambda: actions.verify(model.path))
+        verify.setToolTip(tr("Compute the SHA-256 and compare it with Hugging Face"))
+        verify.setEnabled(is_idle)
+        self._add("show", tr("Show in folder"), self._show_in_folder)
+        self._add_move(model, is_enabled=is_idle and not model.problem)
+        self.addSeparator()
+        delete = self._add("delete", tr("Delete…"), lambda: actions.ask_to_delete(model.path))
+        delete.setEnabled(is_idle and model.writable)
+        if not model.writable:
+            delete.setToolTip(tr("This file belongs to another app. Delete it there."))
+
+    def _add(self, name: str, text: str, run: Callable[[], None]) -> QAction:
+        action = QAction(text, self)
+        action.setObjectName(f"models.my.menu.{name}")
+        action.triggered.connect(lambda _checked=False: run())
+        self.addAction(action)
+        return action
+
+    def _add_move(self, model: LibraryModel, *, is_enabled: bool) -> None:
+        how: How = "move" if model.writable else "copy"
+        title = tr("Move to") if how == "move" else tr("Copy to QwenDesk's folder")
+        menu = self.add_submenu(title, "models.my.menu.bring")
+        menu.setEnabled(is_enabled)
+        menu.setToolTipsVisible(True)
+        for index, folder in enumerate(self._library.folders.models, 1):
+            if folder == model.place:
+                continue
+            free = self._library.free_bytes.get(folder)
+            name = folder.replace("&", "&&")
+            action = menu.addAction(name if free is None else tr("{0} ({1} free)", name, show_bytes(free)))
+            action.setObjectName(f"models.my.menu.bring.{index}")
+            if free is not None and free < model.n_bytes:
+                action.setEnabled(False)
+                action.setToolTip(tr("Not enough space: {0} more needed", show_bytes(model.n_bytes - free)))
+            action.triggered.connect(lambda _checked=False, to=folder: self._actions.move(model.path, to, how))
+        other = menu.addAction(tr("Another folder…"))
+        other.setObjectName("models.my.menu.bring.other")
+        other.triggered.connect(
+            lambda: choose_folder(
+                self._page,
+                tr("Choose a models folder"),
+                lambda to: self._actions.move(model.path, to, how),
+            )
+        )
+
+    def _show_in_folder(self) -> None:
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(Path(self._entry.model.path).parent)))
+
+
+def choose_folder(parent: QWidget, title: str, chosen: Callable[[str], None]) -> None:
+    """Open a folder dialog. `chosen` is called with the path, or not at all if the user cancels."""
+    ask_for_folder(parent, "models.folder.dialog", title, chosen)

@@ -6,7 +6,7 @@ from qwendesk.core.translation import mark, tr
 from qwendesk.hub.access_tokens import TokenPlace
 from qwendesk.models.network import NetworkService, TokenService, TokenState
 from qwendesk.widgets.bind import bind, follow
-from qwendesk.widgets.rows.secret_card import SecretCard
+from qwendesk.widgets.rows.titled_card import SecretCard
 from qwendesk.widgets.tasks import window_tasks
 
 _WORDS = "access token hugging face gated login account keyring password key"

@@ -3,18 +3,19 @@
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QStackedWidget, QVBoxLayout, QWidget
 
 from qwendesk.core.served_model import ServedModel, served_name
 from qwendesk.core.translation import tr
 from qwendesk.remote.server_texts import about_text, model_details, status_text, status_tone
 from qwendesk.remote.service import ListedServer
-from qwendesk.remote.view.name_field import NameField
 from qwendesk.widgets.buttons import IconButton, TextButton, describe, restyle
 from qwendesk.widgets.text_labels import ElidedLabel
 
 if TYPE_CHECKING:
     from qwendesk.remote.inspection import ModelOnServer
+
 
 _MOST_MODELS = 50
 """Rows that are built at most. Of more, the model picker finds the one that is typed."""
@@ -140,3 +141,52 @@ class ServerCard(QFrame):
         line.addWidget(chip, 0, Qt.AlignmentFlag.AlignVCenter)
         line.addWidget(load)
         return row
+
+
+_LONGEST = 60
+
+
+class NameField(QStackedWidget):
+    """Shows a title. While it is edited, Enter or leaving it takes the new name, and Esc the old one."""
+
+    named = Signal(str)
+    """The new name, which may be empty."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._title, self._field = ElidedLabel(f"{name}.title", kind="strong"), QLineEdit()
+        self._field.setMaxLength(_LONGEST)
+        describe(self._field, f"{name}.name", tr("Name"), tr("What you call this server. Empty: its own name."))
+        self._field.editingFinished.connect(self._end)
+        self._name = ""
+        self.addWidget(self._title)
+        self.addWidget(self._field)
+
+    def show_name(self, title: str, name: str) -> None:
+        """Show the title; `name` is what the user has called it before, or ""."""
+        self._title.setText(title)
+        self._name = name
+
+    def begin(self) -> None:
+        """Let the user edit the name."""
+        self._field.setText(self._name)
+        self._field.setPlaceholderText(self._title.text())
+        self.setCurrentWidget(self._field)
+        self._field.setFocus()
+        self._field.selectAll()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Take the old name on Esc, which the field passes on."""
+        if event.key() == Qt.Key.Key_Escape and self.currentWidget() is self._field:
+            self._field.setText(self._name)
+            self._end()
+        else:
+            super().keyPressEvent(event)
+
+    def _end(self) -> None:
+        if self.currentWidget() is not self._field:
+            return
+        name = self._field.text().strip()
+        self.setCurrentWidget(self._title)
+        if name != self._name:
+            self.named.emit(name)

@@ -1,14 +1,16 @@
 """RequestsCard: the requests that run, and the latest ones."""
 
+import datetime
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from qwendesk.core.translation import tr
-from qwendesk.server.requests import ServedRequest
-from qwendesk.server.view import request_texts
+from qwendesk.core.number_format import show_count, show_decimal
+from qwendesk.core.translation import tr, tr_n
+from qwendesk.core.units import show_rate
+from qwendesk.server.requests import Phase, ServedRequest
 from qwendesk.widgets.buttons import TextButton, describe, restyle
 
 _MOST_LINES = 20
@@ -69,7 +71,7 @@ class RequestsCard(QFrame):
             self._lines.append(line)
         for index, line in enumerate(self._lines):
             line.show_request(shown[index] if index < len(shown) else None)
-        self._summary.setText(request_texts.summary_text(requests))
+        self._summary.setText(summary_text(requests))
         self._nothing.setVisible(not shown)
         self._table.setVisible(bool(shown))
 
@@ -137,18 +139,18 @@ class _Line:
             return
         self.request_id = request.id
         texts = (
-            request_texts.program_text(request),
-            request_texts.time_text(request),
-            request_texts.prompt_text(request),
-            request_texts.read_text(request),
-            request_texts.written_text(request),
-            request_texts.speed_text(request),
-            request_texts.phase_text(request),
+            program_text(request),
+            time_text(request),
+            prompt_text(request),
+            read_text(request),
+            written_text(request),
+            speed_text(request),
+            phase_text(request),
         )
         for label, text in zip(self._labels, texts, strict=True):
             label.setText(text)
-        self._labels[0].setToolTip(request_texts.details_text(request))
-        restyle(self._labels[_STATE], "kind", request_texts.phase_kind(request.phase))
+        self._labels[0].setToolTip(details_text(request))
+        restyle(self._labels[_STATE], "kind", phase_kind(request.phase))
 
     def set_narrow(self, *, is_narrow: bool) -> None:
         self._is_narrow = is_narrow
@@ -162,3 +164,91 @@ class _Line:
 def _align(label: QLabel, column: int) -> None:
     side = Qt.AlignmentFlag.AlignRight if column in _NUMBERS else Qt.AlignmentFlag.AlignLeft
     label.setAlignment(side | Qt.AlignmentFlag.AlignVCenter)
+
+
+_PROGRAMS = (
+    ("claude", "Claude Code"),
+    ("codex", "Codex"),
+    ("opencode", "opencode"),
+    ("cline", "Cline"),
+    ("continue", "Continue"),
+    ("zed", "Zed"),
+    ("litellm", "LiteLLM"),
+    ("openai", "OpenAI SDK"),
+    ("asyncopenai", "OpenAI SDK"),
+    ("anthropic", "Anthropic SDK"),
+    ("asyncanthropic", "Anthropic SDK"),
+)
+"""How names in requests begin, in lower case, and whose they are."""
+_NOTHING = "\N{EN DASH}"
+_TONES: dict[Phase, str] = {"waiting": "notice", "refused": "error", "done": "dim", "stopped": "dim"}
+
+
+def program_text(request: ServedRequest) -> str:
+    """Return who asks: the program, and the name of its key if that has one."""
+    known = request.program.lower()
+    name = next((title for start, title in _PROGRAMS if known.startswith(start)), request.program)
+    name = name or tr("unknown")
+    return tr("{0} ({1})", name, request.key_name) if request.key_name else name
+
+
+def time_text(request: ServedRequest) -> str:
+    return datetime.datetime.fromtimestamp(request.began_s).strftime("%H:%M:%S")
+
+
+def prompt_text(request: ServedRequest) -> str:
+    return show_count(request.prompt_tokens) if request.prompt_tokens else _NOTHING
+
+
+def read_text(request: ServedRequest) -> str:
+    """Return how many tokens of the prompt had to be processed."""
+    return show_count(request.prompt_tokens - request.reused_tokens) if request.prompt_tokens else _NOTHING
+
+
+def written_text(request: ServedRequest) -> str:
+    return show_count(request.written_tokens) if request.written_tokens else _NOTHING
+
+
+def speed_text(request: ServedRequest) -> str:
+    return tr("{0} tok/s", show_rate(request.tok_s)) if request.tok_s else _NOTHING
+
+
+def details_text(request: ServedRequest) -> str:
+    """Return the tooltip of a request: its path, and what a narrow window has no room for."""
+    tokens = tr("{0} of {1} read, {2} written", read_text(request), prompt_text(request), written_text(request))
+    ignored = (tr("Fields that had no effect: {0}", request.ignored),) if request.ignored else ()
+    return "\n".join((request.path, time_text(request), tokens, *ignored))
+
+
+def phase_text(request: ServedRequest) -> str:
+    match request.phase:
+        case "waiting":
+            return tr("waiting")
+        case "reading":
+            return tr("reading")
+        case "writing":
+            return tr("writing")
+        case "done":
+            return tr("done")
+        case "stopped":
+            return tr("stopped")
+        case "refused":
+            return tr("refused: {0}", request.problem) if request.problem else tr("refused")
+
+
+def phase_kind(phase: Phase) -> str:
+    """Return the stylesheet's kind of a state."""
+    return _TONES.get(phase, "good")
+
+
+def summary_text(requests: Sequence[ServedRequest]) -> str:
+    """Return "1 running · 2 waiting · 98.6 % of the prompts reused"; "" without requests."""
+    running = sum(each.phase in ("reading", "writing") for each in requests)
+    waiting = sum(each.phase == "waiting" for each in requests)
+    prompt = sum(each.prompt_tokens for each in requests)
+    parts = [tr_n("{0} running", "{0} running", running)] if running else []
+    parts += [tr_n("{0} waiting", "{0} waiting", waiting)] if waiting else []
+    if prompt:
+        share = 100 * sum(each.reused_tokens for each in requests) / prompt
+        parts.append(tr("{0} % of the prompts reused", show_decimal(share, 1)))
+    return " · ".join(parts)

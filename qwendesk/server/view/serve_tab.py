@@ -12,7 +12,7 @@ from qwendesk.server.setups.service import SetupState
 from qwendesk.server.view.address_card import AddressCard
 from qwendesk.server.view.programs_card import ProgramsCard
 from qwendesk.server.view.requests_card import RequestsCard
-from qwendesk.widgets.equal_columns import EqualColumnsLayout
+from qwendesk.widgets.layouts import EqualColumnsLayout
 
 _NARROWEST_CARD = 420
 

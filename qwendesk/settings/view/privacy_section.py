@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWi
 
 from qwendesk.core.translation import mark, tr
 from qwendesk.core.units import show_bytes
+from qwendesk.settings.deletion import LinkedFolder, StoredData
 from qwendesk.settings.privacy_service import DeletionRequest, PrivacyService
-from qwendesk.settings.stored_data import LinkedFolder, StoredData
 from qwendesk.widgets.actions import COMMANDS, keys_text
 from qwendesk.widgets.bind import bind_field
 from qwendesk.widgets.buttons import TextButton, describe

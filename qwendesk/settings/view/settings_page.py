@@ -1,6 +1,6 @@
 """The settings page: all options of the app by section, with a search, and the cards of other features."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QResizeEvent
@@ -15,7 +15,6 @@ from qwendesk.core.settings import table
 from qwendesk.core.translation import tr
 from qwendesk.settings.service import SettingsService
 from qwendesk.settings.view.privacy_section import PrivacySection
-from qwendesk.settings.view.section_links import SectionLinks
 from qwendesk.widgets.bind import bind
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.controls import add_clear_button
@@ -274,3 +273,36 @@ def _nothing_text(query: str) -> str:
         labels = ", ".join(tr(options[key].setting.label) for key in keys)
         return tr("{0} belongs to a model: it's in the inspector beside the chat.", labels)
     return flag_note(query) or tr("No matching settings.")
+
+
+_WIDEST_LINK = 172
+"""Logical pixels of a name; a longer one is elided."""
+
+
+class SectionLinks(QWidget):
+    """Leads to a card."""
+
+    asked = Signal(object)
+    """The TitledCard to go to."""
+
+    def __init__(self, parent: QWidget, cards: Sequence[TitledCard]) -> None:
+        super().__init__(parent)
+        self._links: list[tuple[TitledCard, TextButton]] = []
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        for card in cards:
+            link = TextButton(kind="tab")
+            link.setProperty("compact", "true")
+            link.setProperty("leading", "true")
+            describe(link, f"{card.objectName()}.link", card.title, tr("Go to {0}", card.title))
+            link.clicked.connect(lambda _checked=False, card=card: self.asked.emit(card))
+            column.addWidget(link)
+            self._links.append((card, link))
+
+    def show_shown(self) -> None:
+        """Show the links to the cards that are shown, in the text size of now."""
+        widest = current_theme().px(_WIDEST_LINK)
+        for card, link in self._links:
+            link.setHidden(card.isHidden())
+            link.setText(link.fontMetrics().elidedText(card.title, Qt.TextElideMode.ElideRight, widest))

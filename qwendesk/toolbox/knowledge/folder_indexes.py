@@ -1,9 +1,12 @@
-"""FolderIndexes: the indexes of the folders of the open chat, kept up to date in the background."""
+"""FolderIndexes: the indexes of the folders of the open chat, where they lie, and how they are kept up to date."""
 
 import asyncio
 import contextlib
+import hashlib
 import logging
+import os
 import sqlite3
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,10 +20,16 @@ from qwendesk.core.folder_state import FolderState, Phase
 from qwendesk.core.number_format import show_count
 from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
-from qwendesk.toolbox.knowledge import index_storage
-from qwendesk.toolbox.knowledge.folder_walk import Cancelled, FolderUnreachable
+from qwendesk.core.units import GIB
 from qwendesk.toolbox.knowledge.index_file import IndexFile, delete_index
-from qwendesk.toolbox.knowledge.index_update import DEFAULT_LIMITS, IndexLimits, IndexProgress, update_index
+from qwendesk.toolbox.knowledge.index_update import (
+    DEFAULT_LIMITS,
+    Cancelled,
+    FolderUnreachable,
+    IndexLimits,
+    IndexProgress,
+    update_index,
+)
 
 _logger = logging.getLogger(__name__)
 
@@ -63,7 +72,7 @@ class FolderIndexes:
         """
         self.states: Observed[States] = Observed({})
         """How far the picked folders are, by folder."""
-        self._place = place or paths.cache_folder() / index_storage.FOLDER
+        self._place = place or paths.cache_folder() / FOLDER
         self._limits, self._wait_s = limits, wait_s
         self._pool: ThreadPoolExecutor | None = None
         self._jobs: dict[_Key, _Job] = {}
@@ -216,7 +225,7 @@ class FolderIndexes:
             index = self._index(key)
             is_all = update_index(index, Path(folder), job.cancelled.is_set, report, self._limits)
         if not in_memory:
-            index_storage.make_room(self._place)
+            make_room(self._place)
         n_files, _, n_problems = index.counts()
         note = "" if is_all else tr("There is more in it than can be searched: {0} files are.", show_count(n_files))
         problems = index.problems(_MOST_PROBLEMS)
@@ -227,7 +236,47 @@ class FolderIndexes:
             index = self._open.get(key)
         if index is None:
             folder, in_memory = key
-            index = IndexFile(None if in_memory else index_storage.path_of(self._place, Path(folder)))
+            index = IndexFile(None if in_memory else index_path(self._place, Path(folder)))
             with self._lock:
                 self._open[key] = index
         return index
+
+
+FOLDER: Final = "folder-index"
+"""Name of their folder in the app's cache."""
+BUDGET_BYTES: Final = 2 * GIB
+_MOST_AGE_S: Final = 60 * 24 * 3600.0
+_IN_USE_S: Final = 3600.0
+"""An index that was used this recently may be that of the open chat."""
+_ENDING = ".db"
+
+
+def index_path(place: Path, folder: Path) -> Path:
+    """Return the path of a folder's index, and note that it is used now. Blocks."""
+    name = hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:32]
+    path = place / f"{name}{_ENDING}"
+    with contextlib.suppress(OSError):  # there is none yet
+        os.utime(path)
+    return path
+
+
+def make_room(place: Path, budget_bytes: int = BUDGET_BYTES, now_s: float | None = None) -> None:
+    """Delete indexes that were not used for two months, and the oldest ones while all together exceed the budget.
+
+    What another process uses is kept where the system does not allow to delete it. Blocks.
+    """
+    now_s = time.time() if now_s is None else now_s
+    found: list[tuple[float, int, Path]] = []
+    with contextlib.suppress(OSError):
+        for path in place.iterdir():
+            if path.suffix == _ENDING:
+                with contextlib.suppress(OSError):
+                    state = path.stat()
+                    found.append((state.st_mtime, state.st_size, path))
+    left_bytes = sum(size_bytes for _, size_bytes, _ in found)
+    for used_s, size_bytes, path in sorted(found):
+        age_s = now_s - used_s
+        if age_s > _MOST_AGE_S or (left_bytes > budget_bytes and age_s > _IN_USE_S):
+            with contextlib.suppress(OSError):
+                delete_index(path)
+                left_bytes -= size_bytes

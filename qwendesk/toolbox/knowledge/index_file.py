@@ -1,12 +1,17 @@
-"""The index of one picked folder: a SQLite file with the passages of its files and a full-text index of their words.
+"""The index of one folder: a SQLite file with the passages of its files and a full-text index of their words.
 
 Files are replaced in transactions, so a process that is killed leaves an index that is right as far as it goes. Other
 processes may use the same file. A damaged file is deleted and made again, because all in it can be read again.
+
+Chinese, Japanese, Korean, Thai and their neighbours are written without spaces between words, so each of their
+characters is a word of the index, and what was asked is a phrase of such words: any part of a sentence is found.
 """
 
 import contextlib
+import re
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import TypeVar
@@ -15,8 +20,60 @@ import msgspec
 
 from qwendesk.core.folder_state import FileProblem
 from qwendesk.core.permissions import make_folder, touch
-from qwendesk.toolbox.knowledge.passages import Passage
-from qwendesk.toolbox.knowledge.search_words import indexed
+
+_CHARACTERS = 800
+"""A passage ends with the line that reaches this length, about 200 tokens."""
+_ENOUGH_CHARACTERS = 300
+"""A passage of this length ends at the next blank line."""
+_MOST_LINES = 20
+
+
+class Passage(msgspec.Struct, frozen=True):
+    first: int
+    """Number of its first line, from 1."""
+    last: int
+    text: str
+    at: int = 0
+    """Number of its page, slide, sheet or chapter, from 1; 0 if the file has none."""
+    name: str = ""
+    """Of its sheet."""
+
+
+def passages(lines: Sequence[str], at: int = 0, name: str = "") -> Iterator[Passage]:
+    """Yield the passages of a text or of a part of a document, without those that are blank."""
+    texts: list[str] = []
+    first, length = 1, 0
+    for number, line in enumerate(lines, 1):
+        is_over = length >= _ENOUGH_CHARACTERS and not line.strip()
+        if texts and (is_over or length + len(line) > _CHARACTERS or len(texts) == _MOST_LINES):
+            yield from _passage(first, texts, at, name)
+            first, texts, length = number, [], 0
+        if len(line) > _CHARACTERS:
+            for piece in _line_pieces(line):
+                yield from _passage(number, [piece], at, name)
+            first = number + 1
+            continue
+        texts.append(line)
+        length += len(line) + 1
+    yield from _passage(first, texts, at, name)
+
+
+def _passage(first: int, texts: list[str], at: int, name: str) -> Iterator[Passage]:
+    text = "\n".join(texts)
+    if text.strip():
+        yield Passage(first, first + len(texts) - 1, text, at, name)
+
+
+def _line_pieces(line: str) -> Iterator[str]:
+    """Cut a long line between words, or anywhere if it has no spaces."""
+    start = 0
+    while start < len(line):
+        end = start + _CHARACTERS
+        space = line.rfind(" ", start + _CHARACTERS // 2, end) if end < len(line) else -1
+        end = space + 1 if space > 0 else end
+        yield line[start:end]
+        start = end
+
 
 _VERSION = 1
 """An index of another version is made again: so does any change of what `indexed` returns."""
@@ -227,3 +284,50 @@ def _add(connection: sqlite3.Connection, file: IndexedFile) -> None:
 def _name(path: str, name: str) -> str:
     """Return the words by which a passage is found beside its own: those of its path and its sheet."""
     return indexed(f"{path} {name}")
+
+
+_NO_SPACES = re.compile(
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u303f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
+    r"\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+_MOST_WORDS = 16
+_SHORTEST_BEGINNING = 3
+"""A word of at least this many characters also finds longer words that begin with it."""
+
+
+def indexed(text: str) -> str:
+    """Return a text as it is given to the index: characters of one width, those of languages without spaces apart."""
+    return _NO_SPACES.sub(r" \g<0> ", unicodedata.normalize("NFKC", text))
+
+
+def query_words(query: str) -> tuple[str, ...]:
+    """Return the words of a query, without marks. In languages without spaces, a run of characters is one word."""
+    plain = unicodedata.normalize("NFKC", query)
+    return tuple(dict.fromkeys("".join(map(_or_space, plain)).split()))[:_MOST_WORDS]
+
+
+def all_words(words: tuple[str, ...]) -> str:
+    """Return the expression of FTS5 that finds what contains all `words`."""
+    return " AND ".join(map(_phrase, words))
+
+
+def any_word(words: tuple[str, ...]) -> str:
+    """Return the expression of FTS5 that finds what contains one of `words`, or two characters of a long one."""
+    return " OR ".join(_phrase(piece) for word in words for piece in _pieces(word))
+
+
+def _or_space(character: str) -> str:
+    is_part = character.isalnum() or character == "_" or unicodedata.category(character).startswith("M")
+    return character if is_part else " "
+
+
+def _phrase(word: str) -> str:
+    is_beginning = len(word) >= _SHORTEST_BEGINNING and not _NO_SPACES.match(word[-1])
+    return f'"{indexed(word)}"{"*" if is_beginning else ""}'
+
+
+def _pieces(word: str) -> list[str]:
+    """Return a word, or if it has no spaces, each two neighbouring characters of it."""
+    if len(word) <= 2 or not all(map(_NO_SPACES.match, word)):
+        return [word]
+    return [word[at : at + 2] for at in range(len(word) - 1)]

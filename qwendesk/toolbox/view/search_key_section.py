@@ -8,7 +8,7 @@ from qwendesk.core.translation import mark, tr
 from qwendesk.hub.access_tokens import TokenPlace
 from qwendesk.toolbox.search_key import SearchKeyService, SearchKeyState
 from qwendesk.widgets.bind import bind
-from qwendesk.widgets.rows.secret_card import SecretCard
+from qwendesk.widgets.rows.titled_card import SecretCard
 from qwendesk.widgets.tasks import window_tasks
 
 _WORDS = "search key brave api web search internet keyring token tools"

@@ -14,10 +14,9 @@ from qwendesk.core.app_options import AppOptions
 from qwendesk.core.tool_context import CallContext
 from qwendesk.core.translation import tr
 from qwendesk.toolbox.tool import Arguments, ToolError
-from qwendesk.toolbox.web.address import checked_address, shown_host
+from qwendesk.toolbox.web.address import PublicConnections, checked_address, shown_host
 from qwendesk.toolbox.web.fetcher import Fetched, fetch
 from qwendesk.toolbox.web.page_text import PageContent, read_content
-from qwendesk.toolbox.web.public_connections import PublicConnections
 
 READING_S = 20.0
 """For the text of a page that is here. Pages made to be slow would take minutes; a PDF of 2,000 pages takes about 20 s.

@@ -7,11 +7,10 @@ from PySide6.QtCore import Signal
 from qwendesk.core.settings import Entry
 from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import TextButton
-from qwendesk.widgets.rows.block_row import BlockRow
 from qwendesk.widgets.rows.choice_row import BoolRow, ChoiceRow, LanguageRow
 from qwendesk.widgets.rows.option_texts import is_list, is_number, value_text
 from qwendesk.widgets.rows.setting_row import SettingRow
-from qwendesk.widgets.rows.text_row import ListRow, NumberRow, TextRow
+from qwendesk.widgets.rows.text_row import BlockRow, ListRow, NumberRow, TextRow
 
 
 class LinkRow(SettingRow):

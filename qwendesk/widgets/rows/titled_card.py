@@ -1,8 +1,12 @@
-"""A card of rows with a title, as on the settings page."""
+"""Cards of the settings page: one with a title and rows, and one for a secret such as a token, which is never shown."""
 
 from collections.abc import Sequence
 
-from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+
+from qwendesk.core.translation import tr
+from qwendesk.widgets.buttons import TextButton, describe, restyle
 
 
 class TitledCard(QWidget):
@@ -41,3 +45,70 @@ class TitledCard(QWidget):
         for row, is_wanted in rows:
             row.setVisible(is_wanted)
         self.setVisible(any(is_wanted for _, is_wanted in rows))
+
+
+class SecretCard(TitledCard):
+    saved = Signal(str)
+    """The user has entered this secret."""
+    deleted = Signal()
+
+    def __init__(self, name: str, title: str, words: str, *, placeholder: str, tip: str) -> None:
+        """`words` are what the search of the settings finds it by; `tip` says where the secret comes from."""
+        super().__init__(name, title, words)
+        self._name = name
+        self._place, self._result = self._label("place"), self._label("result")
+        self._result.hide()
+        self._field = QLineEdit()
+        self._field.setEchoMode(QLineEdit.EchoMode.Password)
+        self._field.setPlaceholderText(placeholder)
+        describe(self._field, f"{name}.field", title, tip)
+        self.setFocusProxy(self._field)  # so that users who are sent to this card can type at once
+        box = QWidget()
+        self._row = QHBoxLayout()
+        self._row.setSpacing(8)
+        self._row.addWidget(self._field, 1)
+        column = QVBoxLayout(box)
+        column.setContentsMargins(16, 8, 16, 8)
+        column.setSpacing(8)
+        column.addWidget(self._place)
+        column.addLayout(self._row)
+        column.addWidget(self._result)
+        self.add(box)
+        self._save = self.add_button("save", tr("Save"), tr("Save what you entered"))
+        self._save.setEnabled(False)
+        self._delete = self.add_button("delete", tr("Delete"), tr("Delete what is saved"))
+        self._field.textChanged.connect(lambda text: self._save.setEnabled(bool(text.strip())))
+        self._field.returnPressed.connect(self._on_save)
+        self._save.clicked.connect(self._on_save)
+        self._delete.clicked.connect(self.deleted)
+
+    def add_button(self, name: str, text: str, tip: str) -> TextButton:
+        """Add a button at the end of the row."""
+        button = TextButton(text)
+        describe(button, f"{self._name}.{name}", text, tip)
+        self._row.addWidget(button)
+        return button
+
+    def show_place(self, sentence: str, *, can_delete: bool) -> None:
+        """Say where the secret is saved."""
+        self._place.setText(sentence)
+        self._delete.setEnabled(can_delete)
+
+    def show_result(self, sentence: str, *, is_good: bool = False) -> None:
+        """Say what came of the last action; "" hides it."""
+        self._result.setVisible(bool(sentence))
+        self._result.setText(sentence)
+        restyle(self._result, "kind", "good" if is_good else "error")
+
+    def _on_save(self) -> None:
+        secret = self._field.text().strip()
+        if secret:
+            self._field.clear()
+            self.saved.emit(secret)
+
+    def _label(self, part: str) -> QLabel:
+        label = QLabel()
+        label.setObjectName(f"{self._name}.{part}")
+        label.setProperty("kind", "small")
+        label.setWordWrap(True)
+        return label

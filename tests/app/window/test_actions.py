@@ -6,7 +6,7 @@ from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QListWidget, QMenu, QPlainTextEdit, QWidget
 
-from qwendesk.app.window.palette import Palette
+from qwendesk.app.window.command_menus import Palette
 from qwendesk.widgets.actions import COMMANDS, commands, installed
 from tests.fakes.engine import ScriptedAnswer
 from tests.window_desk import Desk

@@ -3,7 +3,7 @@
 import pytest
 from PySide6.QtWidgets import QLineEdit, QListWidget, QWidget
 
-from qwendesk.app.window.palette import match_score, ranked
+from qwendesk.app.window.command_menus import match_score, ranked
 from qwendesk.widgets.actions import installed
 from tests.window_desk import Desk
 

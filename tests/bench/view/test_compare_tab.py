@@ -5,7 +5,7 @@ from pathlib import Path
 from PySide6.QtGui import QAction, QGuiApplication, QTextFormat
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QFileDialog, QLineEdit, QPlainTextEdit
 
-from qwendesk.bench.view.compare_answer import AnswerPane
+from qwendesk.bench.view.compare_column import AnswerPane
 from qwendesk.bench.view.compare_tab import CompareTab
 from qwendesk.core.failures import LoadFailure
 from qwendesk.engine.protocol import Generate

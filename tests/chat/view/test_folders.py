@@ -13,7 +13,7 @@ from qwendesk.chat.folder_texts import state_text
 from qwendesk.chat.view.composer.tools_menu import ToolsMenu
 from qwendesk.core import paths
 from qwendesk.core.folder_state import FolderState
-from qwendesk.toolbox.knowledge import index_storage, index_update
+from qwendesk.toolbox.knowledge import folder_indexes, index_update
 from tests.chat.view.test_tools import choose, load
 from tests.window_desk import Desk
 
@@ -131,7 +131,7 @@ async def test_another_chat_shows_its_own_folders(desk: Desk, folder: Path) -> N
 
 
 async def test_incognito_chat_leaves_no_index_on_the_disk(desk: Desk, folder: Path) -> None:
-    place = paths.cache_folder() / index_storage.FOLDER
+    place = paths.cache_folder() / folder_indexes.FOLDER
     before = await asyncio.to_thread(lambda: set(place.glob("*")))
     desk.parts.chats.sidebar.new_incognito()
     await load(desk)

@@ -8,11 +8,10 @@ import msgspec
 
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.engine import protocol as p
-from qwendesk.engine.worker.call_writer import CallWriter
 from qwendesk.engine.worker.loader import Session
-from qwendesk.engine.worker.loop_watch import LoopWatch
+from qwendesk.engine.worker.repetition import LoopWatch
 from qwendesk.engine.worker.tools import CallableTool
-from qwendesk.engine.worker.writer import Writer
+from qwendesk.engine.worker.writer import CallWriter, Writer
 from tests.engine.worker.conftest import Demo
 from tests.engine.worker.made_calls import TOOLS
 

@@ -10,9 +10,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from qwendesk.engine.worker.call_grammar import CallDialect
-from qwendesk.engine.worker.call_stream import CallStream
-from qwendesk.engine.worker.call_tags import END_TAG
-from qwendesk.engine.worker.token_grammar import TOKEN_DATA, TokenGrammar
+from qwendesk.engine.worker.call_parser import END_TAG, CallStream
+from qwendesk.engine.worker.sampling import TOKEN_DATA, TokenGrammar
 from qwendesk.engine.worker.tools import CallableTool
 from tests.engine.worker.conftest import Demo
 

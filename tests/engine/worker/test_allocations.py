@@ -3,7 +3,7 @@
 import pytest
 
 from qwendesk.engine.worker import devices, estimate
-from qwendesk.engine.worker.allocations import read_allocations, with_vision_weights
+from qwendesk.engine.worker.log import read_allocations, with_vision_weights
 
 MIB = 1024**2
 NAMES = {"CPU": "CPU", "CUDA0": "CUDA0", "CUDA1": "CUDA1"}

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from qwendesk.engine.worker.call_grammar import CallDialect, call_grammar
-from qwendesk.engine.worker.call_parser import parse_call
-from qwendesk.engine.worker.call_stream import CallStream
+from qwendesk.engine.worker.call_parser import CallStream, parse_call
 from qwendesk.engine.worker.model import LoadedModel, first_bytes_of
-from qwendesk.engine.worker.token_grammar import TokenGrammar
+from qwendesk.engine.worker.sampling import TokenGrammar
 from qwendesk.engine.worker.tools import CallableTool, read_tools
 from tests.engine.worker.conftest import Demo
 from tests.engine.worker.made_calls import TOOLS, calls, in_order_of_schema, written

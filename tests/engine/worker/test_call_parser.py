@@ -12,8 +12,7 @@ from qwendesk.core.errors import BadRequest
 from qwendesk.core.json_schema import SchemaReader
 from qwendesk.core.messages import ToolCall
 from qwendesk.engine.worker.call_grammar import CallDialect
-from qwendesk.engine.worker.call_parser import parse_call
-from qwendesk.engine.worker.call_stream import CallStream
+from qwendesk.engine.worker.call_parser import CallStream, parse_call
 from qwendesk.engine.worker.tools import read_tools
 from tests.engine.worker.made_calls import TOOLS, calls, written
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qwendesk.engine.worker import state_file
+from qwendesk.engine.worker import chat_states
 from qwendesk.engine.worker.cache import Checkpoint, ImageItem, Item, MemoryState, PromptCache
 from qwendesk.engine.worker.chat_states import FEWEST_CELLS, ChatStates
 
@@ -275,20 +275,20 @@ def test_a_file_that_cannot_be_used_is_ignored(tmp_path: Path, manner: str) -> N
 def test_a_damaged_byte_is_noticed(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     file = tmp_path_factory.getbasetemp() / "damaged.state"
     state = MemoryState((1, ImageItem("k", 3, 2), 5), (Checkpoint(2, True, b"check"),), b"memory and more")
-    state_file.write(file, state, FINGERPRINT, 10**9)
+    chat_states.write_state(file, state, FINGERPRINT, 10**9)
     content = bytearray(file.read_bytes())
     content[data.draw(st.integers(0, len(content) - 1))] ^= data.draw(st.integers(1, 255))
     file.write_bytes(content)
-    with pytest.raises(state_file.UnusableState), state_file.open_state(file, FINGERPRINT) as stored:
+    with pytest.raises(chat_states.UnusableState), chat_states.open_state(file, FINGERPRINT) as stored:
         stored.read()
 
 
 def test_a_state_comes_back_as_it_was(tmp_path: Path) -> None:
     items: tuple[Item, ...] = (1, ImageItem("key", 768, 32), 2)
     state = MemoryState(items, (Checkpoint(1, True, b"abcd"), Checkpoint(3, False, b"efgh")), b"0123456789abcdef")
-    n_bytes = state_file.write(tmp_path / "s", state, FINGERPRINT, 10**9)
+    n_bytes = chat_states.write_state(tmp_path / "s", state, FINGERPRINT, 10**9)
     assert n_bytes == (tmp_path / "s").stat().st_size
-    with state_file.open_state(tmp_path / "s", FINGERPRINT) as stored:
+    with chat_states.open_state(tmp_path / "s", FINGERPRINT) as stored:
         again = stored.read()
     assert again.items == items
     assert bytes(again.memory) == state.memory  # type: ignore[call-overload]
@@ -299,16 +299,16 @@ def test_a_state_comes_back_as_it_was(tmp_path: Path) -> None:
 
 
 def test_a_state_over_the_limit_is_not_written(tmp_path: Path) -> None:
-    assert state_file.write(tmp_path / "s", MemoryState((1,), (), bytes(1000)), FINGERPRINT, 999) == 0
+    assert chat_states.write_state(tmp_path / "s", MemoryState((1,), (), bytes(1000)), FINGERPRINT, 999) == 0
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_full_drive_leaves_the_old_file_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = saved(tmp_path)
     before = file.read_bytes()
-    monkeypatch.setattr(state_file.shutil, "disk_usage", lambda _path: type("Usage", (), {"free": 1024**3})())
+    monkeypatch.setattr(chat_states.shutil, "disk_usage", lambda _path: type("Usage", (), {"free": 1024**3})())
     with pytest.raises(OSError, match="too little room"):
-        state_file.write(file, MemoryState((1,), (), bytes(1000)), FINGERPRINT, 10**9)
+        chat_states.write_state(file, MemoryState((1,), (), bytes(1000)), FINGERPRINT, 10**9)
     assert file.read_bytes() == before
     assert [each.name for each in file.parent.iterdir()] == ["one.state"]
 

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qwendesk.engine.worker.cache import ImageItem, Item
-from qwendesk.engine.worker.draft_gate import DraftGate
-from qwendesk.engine.worker.lookup_drafter import LookupDrafter
+from qwendesk.engine.worker.drafts import DraftGate, LookupDrafter
 
 
 def test_it_proposes_what_followed_the_last_time() -> None:

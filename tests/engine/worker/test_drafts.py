@@ -13,7 +13,7 @@ from qwendesk.core.messages import Message, text_message
 from qwendesk.engine import protocol as p
 from qwendesk.engine.worker import generate
 from qwendesk.engine.worker.control import RequestControl
-from qwendesk.engine.worker.draft_gate import OpenGate
+from qwendesk.engine.worker.drafts import OpenGate
 from qwendesk.engine.worker.generate import Generation
 from qwendesk.engine.worker.loader import Session, load
 from qwendesk.engine.worker.log import EngineLog

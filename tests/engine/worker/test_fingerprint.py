@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from qwendesk.core.options import DecidedOptions
-from qwendesk.engine.worker import state_file
+from qwendesk.engine.worker import chat_states
 
 
 def test_the_fingerprint_is_of_the_content_and_of_what_the_cache_depends_on(tmp_path: Path) -> None:
@@ -15,7 +15,7 @@ def test_the_fingerprint_is_of_the_content_and_of_what_the_cache_depends_on(tmp_
         model = tmp_path / "model.gguf"
         if not model.exists() or model.read_bytes() != content:
             model.write_bytes(content)
-        return state_file.fingerprint_of(
+        return chat_states.fingerprint_of(
             msgspec.convert({"model": str(tmp_path / "model.gguf"), **options}, DecidedOptions), version
         )
 
@@ -38,10 +38,10 @@ def test_no_change_of_the_model_file_is_missed_wherever_it_is(tmp_path: Path) ->
     model = tmp_path / "model.gguf"
     model.write_bytes(b"GGUF" + bytes(30_000_000))
     options = msgspec.convert({"model": str(model)}, DecidedOptions)
-    before, status = state_file.fingerprint_of(options, "1"), model.stat()
+    before, status = chat_states.fingerprint_of(options, "1"), model.stat()
     with model.open("r+b") as file:
         file.seek(5_123_457)
         file.write(b"x")
     if sys.platform != "win32":
         os.utime(model, ns=(status.st_atime_ns, status.st_mtime_ns))
-    assert state_file.fingerprint_of(options, "1") != before
+    assert chat_states.fingerprint_of(options, "1") != before

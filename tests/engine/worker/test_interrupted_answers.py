@@ -7,8 +7,8 @@ import pytest
 
 from qwendesk.core.messages import Message, text_message
 from qwendesk.engine import protocol as p
-from qwendesk.engine.worker.interrupted_answers import InterruptedAnswer, RecentAnswers
 from qwendesk.engine.worker.prompt import Prompt, build_prompt
+from qwendesk.engine.worker.written_answers import InterruptedAnswer, RecentAnswers
 from tests.engine.worker.conftest import Demo
 from tests.engine.worker.process import Answer, WorkerProcess, demo_options, greedy, user, worker_process
 

@@ -6,9 +6,8 @@ import pytest
 
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.engine import protocol as p
-from qwendesk.engine.worker import loop_watch
-from qwendesk.engine.worker.loop_watch import LoopWatch
-from qwendesk.engine.worker.repetition import FIRST_TOKEN, Part, Repetition
+from qwendesk.engine.worker import repetition
+from qwendesk.engine.worker.repetition import FIRST_TOKEN, LoopWatch, Part, Repetition
 from tests.engine.worker.conftest import Demo
 from tests.engine.worker.process import WorkerProcess, demo_options, greedy, user, worker_process
 from tests.engine.worker.test_drafts import Tokens, ask, loaded, oracle, plain_session
@@ -43,7 +42,7 @@ def alarm_at(monkeypatch: pytest.MonkeyPatch, n_tokens: int, part: Part) -> None
             self._n_left -= 1
             return FOUND if self._n_left == 0 else None
 
-    monkeypatch.setattr(loop_watch, "LoopDetector", Detector)
+    monkeypatch.setattr(repetition, "LoopDetector", Detector)
 
 
 def test_thinking_and_an_answer_in_a_loop_are_ended(worker: WorkerProcess, stuck: tuple[str, ...]) -> None:

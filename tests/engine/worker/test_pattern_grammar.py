@@ -6,8 +6,7 @@ import re
 import pytest
 
 from qwendesk.core.errors import BadRequest
-from qwendesk.engine.worker.pattern_grammar import pattern_rule
-from qwendesk.engine.worker.schema_grammar import json_grammar
+from qwendesk.engine.worker.schema_grammar import json_grammar, pattern_rule
 from tests.engine.worker.conftest import Demo
 from tests.engine.worker.test_call_grammar import take
 from tests.engine.worker.test_token_grammar import grammar_of

@@ -14,7 +14,7 @@ from qwendesk.core.files import file_stamp
 from qwendesk.core.messages import ImagePart
 from qwendesk.engine.protocol import Measure
 from qwendesk.engine.protocol_lines import decode_request, encode_line
-from qwendesk.engine.worker import pictures
+from qwendesk.engine.worker import vision
 from tests.decoding.hostile_files import png_claiming, sparse_file
 
 
@@ -30,10 +30,10 @@ def saved(image: Image.Image, path: Path, **options: object) -> ImagePart:
 @pytest.mark.parametrize("suffix", ["png", "jpg", "webp", "gif", "bmp"])
 def test_every_supported_format_is_read(tmp_path: Path, suffix: str) -> None:
     image = saved(Image.new("RGB", (40, 30), (200, 30, 30)), tmp_path / f"a.{suffix}")
-    pixels = pictures.read(image).pixels
+    pixels = vision.read_picture(image).pixels
     assert pixels.shape == (30, 40, 3)
     assert np.abs(pixels.astype(int) - (200, 30, 30)).max() < 12
-    assert pictures.size_of(image) == (40, 30)
+    assert vision.picture_size(image) == (40, 30)
 
 
 def test_picture_without_a_file_is_read_from_its_bytes(tmp_path: Path) -> None:
@@ -43,21 +43,21 @@ def test_picture_without_a_file_is_read_from_its_bytes(tmp_path: Path) -> None:
     held = msgspec.structs.replace(image, path="(in memory)/a.png", data=raw)
     request = decode_request(encode_line(Measure(id=1, pictures=(held,))))
     assert isinstance(request, Measure)
-    assert pictures.read(request.pictures[0]).pixels.shape == (30, 40, 3)
+    assert vision.read_picture(request.pictures[0]).pixels.shape == (30, 40, 3)
 
 
 def test_a_file_is_only_hashed_again_if_its_stamp_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     image = saved(Image.new("RGB", (40, 30), "red"), tmp_path / "a.png")
     stamped = msgspec.structs.replace(image, file_stamp=file_stamp(Path(image.path).stat()))
     hashed = []
-    monkeypatch.setattr(pictures, "hash_image", lambda path, _file: hashed.append(path) or image.sha256)
-    assert pictures.size_of(stamped) == (40, 30)
+    monkeypatch.setattr(vision, "hash_image", lambda path, _file: hashed.append(path) or image.sha256)
+    assert vision.picture_size(stamped) == (40, 30)
     assert hashed == []
-    assert pictures.size_of(image) == (40, 30)
+    assert vision.picture_size(image) == (40, 30)
     assert hashed == [Path(image.path)]
     Image.new("RGB", (64, 64), "blue").save(image.path)
     with pytest.raises(BadRequest, match="changed since"):
-        pictures.read(stamped)
+        vision.read_picture(stamped)
 
 
 def test_exif_orientation_is_applied(tmp_path: Path) -> None:
@@ -66,34 +66,34 @@ def test_exif_orientation_is_applied(tmp_path: Path) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6
     image = saved(upright, tmp_path / "phone.png", exif=exif)
-    pixels = pictures.read(image).pixels
+    pixels = vision.read_picture(image).pixels
     assert pixels.shape == (60, 20, 3)
-    assert pictures.size_of(image) == (20, 60)
+    assert vision.picture_size(image) == (20, 60)
     assert tuple(pixels[10, 10]) == (255, 0, 0)
     assert tuple(pixels[50, 10]) == (255, 255, 255)
 
 
 def test_transparency_becomes_white(tmp_path: Path) -> None:
     image = saved(Image.new("RGBA", (8, 8), (0, 0, 0, 0)), tmp_path / "clear.png")
-    assert pictures.read(image).pixels.min() == 255
+    assert vision.read_picture(image).pixels.min() == 255
 
 
 def test_a_huge_picture_is_reduced(tmp_path: Path) -> None:
     image = saved(Image.new("L", (10_000, 10_000), 128), tmp_path / "huge.png")
-    height, width, _ = pictures.read(image).pixels.shape
+    height, width, _ = vision.read_picture(image).pixels.shape
     assert (width, height) == (4096, 4096)
-    assert pictures.size_of(image) == (10_000, 10_000)
+    assert vision.picture_size(image) == (10_000, 10_000)
 
 
 def test_picture_of_one_pixel_is_read(tmp_path: Path) -> None:
-    assert pictures.read(saved(Image.new("RGB", (1, 1)), tmp_path / "dot.png")).pixels.shape == (1, 1, 3)
+    assert vision.read_picture(saved(Image.new("RGB", (1, 1)), tmp_path / "dot.png")).pixels.shape == (1, 1, 3)
 
 
 def test_cache_key_depends_on_pixels_not_on_the_file(tmp_path: Path) -> None:
     image = Image.new("RGB", (9, 5), "blue")
     first, second = saved(image, tmp_path / "a.png"), saved(image, tmp_path / "b.bmp")
     other = saved(Image.new("RGB", (5, 9), "blue"), tmp_path / "c.png")
-    assert pictures.read(first).key == pictures.read(second).key != pictures.read(other).key
+    assert vision.read_picture(first).key == vision.read_picture(second).key != vision.read_picture(other).key
 
 
 def cut_in_half(path: Path) -> None:
@@ -143,7 +143,7 @@ def test_bad_files_get_a_clear_sentence(tmp_path: Path, make: Callable[[Path], N
     path = tmp_path / "picture.png"
     make(path)
     with pytest.raises(BadRequest) as caught:
-        pictures.read(part(path))
+        vision.read_picture(part(path))
     assert caught.value.title == title
     assert "picture.png" in caught.value.sentence
 
@@ -151,14 +151,14 @@ def test_bad_files_get_a_clear_sentence(tmp_path: Path, make: Callable[[Path], N
 def test_a_huge_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
     path = sparse_file(tmp_path / "sparse.png", 6 << 30)
     with pytest.raises(BadRequest, match=r"6\.0 GB"):
-        pictures.read(ImagePart(str(path), "0" * 64))
+        vision.read_picture(ImagePart(str(path), "0" * 64))
 
 
 def test_a_missing_or_changed_file_is_named(tmp_path: Path) -> None:
     image = saved(Image.new("RGB", (4, 4)), tmp_path / "a.png")
     Image.new("RGB", (5, 5)).save(tmp_path / "a.png")
     with pytest.raises(BadRequest, match="changed"):
-        pictures.read(image)
+        vision.read_picture(image)
     (tmp_path / "a.png").unlink()
     with pytest.raises(BadRequest, match="could not be found"):
-        pictures.size_of(image)
+        vision.picture_size(image)

@@ -6,7 +6,7 @@ import pytest
 
 from qwendesk.engine import protocol as p
 from qwendesk.engine.protocol_lines import LINE_LIMIT_BYTES, encode_line
-from qwendesk.engine.worker.request_lines import read_requests
+from qwendesk.engine.worker.service import read_requests
 from tests.engine.worker.process import WorkerProcess, demo_options, greedy, user, worker_process
 
 PROBE = encode_line(p.ProbeDevices(id=2))

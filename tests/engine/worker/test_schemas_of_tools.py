@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 
 from qwendesk.engine.worker.call_grammar import CallDialect
-from qwendesk.engine.worker.call_parser import parse_call
-from qwendesk.engine.worker.call_stream import CallStream
-from qwendesk.engine.worker.call_tags import written_name
+from qwendesk.engine.worker.call_parser import CallStream, parse_call, written_name
 from qwendesk.engine.worker.tools import CallableTool, read_tools
 from tests.engine.worker.conftest import Demo
 from tests.engine.worker.made_schemas import made_schema

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qwendesk.engine.worker.placeholders import HiddenContent, Placeholders
-from qwendesk.engine.worker.special_texts import SpecialTexts, fold
+from qwendesk.engine.worker.conversation import HiddenContent, Placeholders, SpecialTexts, fold
 
 _ALPHABET = "ab<>|"
 _words = st.text(_ALPHABET, max_size=12)

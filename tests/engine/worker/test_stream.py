@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qwendesk.engine.worker.stream import BlankTrimmer, OutputSplitter, StopMatcher, Utf8Joiner
+from qwendesk.engine.worker.writer import BlankTrimmer, OutputSplitter, StopMatcher, Utf8Joiner
 
 _OPEN, _CLOSE, _WORD = 1, 2, 7
 

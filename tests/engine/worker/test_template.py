@@ -7,8 +7,7 @@ import pytest
 
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.messages import Message, ToolCall, text_message
-from qwendesk.engine.worker.conversation import render_conversation
-from qwendesk.engine.worker.special_texts import SpecialTexts
+from qwendesk.engine.worker.conversation import SpecialTexts, render_conversation
 from qwendesk.engine.worker.template import BUILTIN_CHATML, ChatTemplate, probe_abilities
 from tests.engine.worker import templates
 from tests.engine.worker.conftest import Demo

@@ -8,12 +8,10 @@ from qwendesk.core.errors import BadRequest
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import Message, text_message
 from qwendesk.engine import protocol as p
-from qwendesk.engine.worker.interrupted_answers import RecentAnswers
 from qwendesk.engine.worker.loader import ClientMemory
-from qwendesk.engine.worker.measure import measure
 from qwendesk.engine.worker.prompt import Vocabulary
-from qwendesk.engine.worker.request_layout import layout_of
-from qwendesk.engine.worker.written_answers import Spelling, WrittenAnswers
+from qwendesk.engine.worker.request_layout import layout_of, measure
+from qwendesk.engine.worker.written_answers import RecentAnswers, Spelling, WrittenAnswers
 from tests.engine.worker import templates
 from tests.engine.worker.conftest import Demo
 

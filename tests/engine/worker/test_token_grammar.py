@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from qwendesk.core.errors import BadRequest
-from qwendesk.engine.exit_codes import describe_exit
+from qwendesk.engine.load_failures import describe_exit
 from qwendesk.engine.protocol import GRAMMAR_EXIT_CODE
-from qwendesk.engine.worker import token_grammar
+from qwendesk.engine.worker import sampling
 from qwendesk.engine.worker.model import first_bytes_of
-from qwendesk.engine.worker.token_grammar import TOKEN_DATA, TokenGrammar
+from qwendesk.engine.worker.sampling import TOKEN_DATA, TokenGrammar
 from tests.engine.worker.conftest import Demo
 
 WIDE = "root ::= " + " | ".join(f'"{number}é{number * 7}"' for number in range(900)) + ' | "" | [\\n😀] "x"'
@@ -51,17 +51,17 @@ def test_to_try_only_the_first_bytes_that_may_come_changes_nothing(demo: Demo, t
 
 def test_an_answer_ends_when_its_grammar_took_most_of_its_time(demo: Demo, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
-    monkeypatch.setattr(token_grammar.time, "monotonic", lambda: now)
+    monkeypatch.setattr(sampling.time, "monotonic", lambda: now)
     grammar = grammar_of(demo, "root ::= [a-z]*")
     (token,) = demo.tokenize("a", parse_special=False)
-    apply = token_grammar.C.llama_sampler_apply
+    apply = sampling.C.llama_sampler_apply
 
     def slow(*arguments: Any) -> None:
         nonlocal now
         now += 3.0
         apply(*arguments)
 
-    monkeypatch.setattr(token_grammar.C, "llama_sampler_apply", slow)
+    monkeypatch.setattr(sampling.C, "llama_sampler_apply", slow)
 
     def take(n_tokens: int) -> None:
         for _ in range(n_tokens):

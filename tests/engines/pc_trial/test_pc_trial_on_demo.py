@@ -5,7 +5,7 @@ import pytest
 from qwendesk.core.paths import demo_model
 from qwendesk.engines.engine_choice import INSTALLED, EngineChoice
 from qwendesk.engines.pc_trial import model_trial
-from qwendesk.engines.pc_trial.page import report_page
+from qwendesk.engines.pc_trial.report import report_page
 from qwendesk.engines.pc_trial.service import PcTrial
 from qwendesk.engines.trial import EngineTrial
 

@@ -10,9 +10,16 @@ import pytest
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.paths import demo_model
-from qwendesk.engines.pc_trial.page import report_page
-from qwendesk.engines.pc_trial.report import BadReport, PcTrialReport, from_json, redacted, to_json
-from qwendesk.engines.pc_trial.saved_report import make_report_folder, save_report
+from qwendesk.engines.pc_trial.report import (
+    BadReport,
+    PcTrialReport,
+    from_json,
+    make_report_folder,
+    redacted,
+    report_page,
+    save_report,
+    to_json,
+)
 from tests.engines.pc_trial.pc import CPU_ENGINE, GPU_ENGINE, TrialPc
 
 EMPTY = PcTrialReport(date="2026-11-23", versions={"qwendesk": "0.1.0"}, ram_total_bytes=None, physical_cores=None)

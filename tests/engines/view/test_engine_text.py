@@ -17,8 +17,8 @@ from qwendesk.engines.engine_choice import EngineChoice
 from qwendesk.engines.pending_state import OptionLimits, PendingLoad
 from qwendesk.engines.self_test import Check, Diagnosis
 from qwendesk.engines.trial import EngineTrial
-from qwendesk.engines.view.engine_text import Known, diagnostics, sections, sysmem_fallback
-from qwendesk.engines.view.engine_text import test_lines as lines_of
+from qwendesk.engines.view.engine_page import Known, diagnostics, sections, sysmem_fallback
+from qwendesk.engines.view.engine_page import test_lines as lines_of
 from qwendesk.engines.view.load_options import load_text
 from qwendesk.hardware.expert_layers import with_cpu_expert_layers
 from qwendesk.hardware.planner import best_plan

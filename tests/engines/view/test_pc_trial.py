@@ -11,8 +11,7 @@ from PySide6.QtWidgets import QDialog, QFileDialog, QPlainTextEdit
 
 from qwendesk.app.parts import build
 from qwendesk.engine.state import Phase
-from qwendesk.engines.pc_trial.page import report_page
-from qwendesk.engines.pc_trial.report import from_json
+from qwendesk.engines.pc_trial.report import from_json, report_page
 from qwendesk.services import Doubles
 from qwendesk.widgets.theme_keeper import ThemeKeeper
 from tests.engines.pc_trial.pc import CPU_ENGINE, TrialPc

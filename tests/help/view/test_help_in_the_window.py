@@ -8,7 +8,7 @@ from qwendesk.core.units import GIB
 from qwendesk.hardware.spill import SpillState
 from qwendesk.meters.meter_state import MeterState, Spill
 from qwendesk.meters.spill_remedies import RemedyState
-from qwendesk.meters.view.spill_text import story_of
+from qwendesk.meters.view.spill_banner import story_of
 from tests.window_desk import Desk
 
 

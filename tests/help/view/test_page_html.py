@@ -1,7 +1,7 @@
 """A page of the guide as HTML."""
 
 from qwendesk.help.guide import parse_page
-from qwendesk.help.view.page_html import page_to_html
+from qwendesk.help.view.help_window import page_to_html
 
 
 def test_a_block_of_code_has_no_empty_line_at_its_end() -> None:

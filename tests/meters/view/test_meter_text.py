@@ -11,7 +11,7 @@ from qwendesk.hardware.spill import SpillState
 from qwendesk.meters.meter_state import GpuBar, MeterState, Spill, VramConsumer
 from qwendesk.meters.spill_remedies import RemedyState, SpillRemedy
 from qwendesk.meters.view import meter_text
-from qwendesk.meters.view.spill_text import story_of
+from qwendesk.meters.view.spill_banner import story_of
 
 SPILL = Spill(
     state=SpillState.SPILLING,

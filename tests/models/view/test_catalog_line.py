@@ -9,8 +9,7 @@ from PySide6.QtWidgets import QPushButton
 from qwendesk.core import paths
 from qwendesk.hub.catalog import load_catalog
 from qwendesk.hub.catalog_updates import CatalogChanges, CatalogStore, LastLookUp
-from qwendesk.models.catalog_service import CatalogState, LookUpProgress
-from qwendesk.models.view.catalog_texts import date_text, result_text
+from qwendesk.models.catalog_service import CatalogState, LookUpProgress, date_text, result_text
 from tests.hub.hub_server import FakeHub, running_hub
 from tests.window_desk import Desk
 

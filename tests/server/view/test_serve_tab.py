@@ -11,7 +11,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QPlainTextEdit, QWidget
 
 from qwendesk.core import paths
-from qwendesk.server.keys import KEY_VARIABLE
+from qwendesk.server.access import KEY_VARIABLE
 from qwendesk.widgets.tasks import window_tasks
 from qwendesk.widgets.theme_keeper import app_theme
 from tests.fakes.answer_stream import ScriptedAnswer

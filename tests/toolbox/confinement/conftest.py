@@ -46,8 +46,8 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> "Sandbox":
 
 @cache
 def _problem(bwrap: str, python: str) -> str:
+    from qwendesk.toolbox.confinement.confined_run import try_sandbox
     from qwendesk.toolbox.confinement.sandbox import Sandbox
-    from qwendesk.toolbox.confinement.trial import try_sandbox
 
     return asyncio.run(try_sandbox(Sandbox(bwrap, python)))
 

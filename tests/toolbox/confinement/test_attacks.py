@@ -13,9 +13,8 @@ from typing import Any
 import psutil
 import pytest
 
-from qwendesk.toolbox.confinement.confined_run import run_confined
+from qwendesk.toolbox.confinement.confined_run import REFUSED, run_confined
 from qwendesk.toolbox.confinement.sandbox import Sandbox
-from qwendesk.toolbox.confinement.syscall_filter import REFUSED
 from tests.toolbox.confinement.conftest import Run, confined_processes
 
 pytestmark = pytest.mark.asyncio

@@ -6,33 +6,32 @@ from pathlib import Path
 
 import pytest
 
-from qwendesk.toolbox.confinement import trial
-from qwendesk.toolbox.confinement.confined_run import Outcome
+from qwendesk.toolbox.confinement import confined_run
+from qwendesk.toolbox.confinement.confined_run import Outcome, find_sandbox, try_sandbox
 from qwendesk.toolbox.confinement.sandbox import Sandbox
-from qwendesk.toolbox.confinement.trial import find_sandbox, try_sandbox
 
 
 @pytest.fixture(autouse=True)
 def ordinary_pc(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
-    monkeypatch.setattr(trial, "find_bwrap", lambda: "/usr/bin/bwrap")
-    monkeypatch.setattr(trial, "find_python", lambda: "/usr/bin/python3")
-    monkeypatch.setattr(trial, "_RESTRICTION", Path("/nowhere"))
+    monkeypatch.setattr(confined_run, "find_bwrap", lambda: "/usr/bin/bwrap")
+    monkeypatch.setattr(confined_run, "find_python", lambda: "/usr/bin/python3")
+    monkeypatch.setattr(confined_run, "_RESTRICTION", Path("/nowhere"))
 
 
 @pytest.mark.asyncio
 async def test_sandbox_of_this_pc_confines(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trial, "find_bwrap", lambda: sandbox.bwrap)
-    monkeypatch.setattr(trial, "find_python", lambda: sandbox.python)
+    monkeypatch.setattr(confined_run, "find_bwrap", lambda: sandbox.bwrap)
+    monkeypatch.setattr(confined_run, "find_python", lambda: sandbox.python)
     assert await find_sandbox() == sandbox
 
 
 @pytest.mark.asyncio
 async def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trial, "find_python", lambda: "")
+    monkeypatch.setattr(confined_run, "find_python", lambda: "")
     assert "package python3" in str(await find_sandbox())
-    monkeypatch.setattr(trial, "find_bwrap", lambda: "")
+    monkeypatch.setattr(confined_run, "find_bwrap", lambda: "")
     assert "package bubblewrap" in str(await find_sandbox())
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert "as root" in str(await find_sandbox())
@@ -53,7 +52,7 @@ async def test_refusal_of_the_system_is_quoted(tmp_path: Path, monkeypatch: pyte
     assert "(bwrap: setting up uid map: Permission denied)" in await try_sandbox(refusing)
     restriction = tmp_path / "restriction"
     restriction.write_text("1\n")
-    monkeypatch.setattr(trial, "_RESTRICTION", restriction)
+    monkeypatch.setattr(confined_run, "_RESTRICTION", restriction)
     assert (await try_sandbox(refusing)).startswith("AppArmor")
     assert "can't be started" in await try_sandbox(Sandbox("/nowhere/bwrap", "/usr/bin/python3"))
 
@@ -93,7 +92,7 @@ async def test_sandbox_without_limits_is_not_used(
 
 @pytest.mark.parametrize("output", ["", "[]", '["work", "use the network"]', "no JSON", '["work"] ["work"]'])
 def test_anything_but_the_expected_is_a_failure(output: str, caplog: pytest.LogCaptureFixture) -> None:
-    assert trial._judged(Outcome(output, 0, has_started=True))
-    assert trial._judged(Outcome('["work"]', None, stopped_for="time", has_started=True))
-    assert not trial._judged(Outcome('["work"]', 0, has_started=True))
+    assert confined_run._judged(Outcome(output, 0, has_started=True))
+    assert confined_run._judged(Outcome('["work"]', None, stopped_for="time", has_started=True))
+    assert not confined_run._judged(Outcome('["work"]', 0, has_started=True))
     caplog.clear()

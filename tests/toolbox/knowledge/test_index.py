@@ -12,11 +12,8 @@ import pytest
 
 from qwendesk.core.processes import with_source_tree
 from qwendesk.toolbox.knowledge import index_update
-from qwendesk.toolbox.knowledge.folder_walk import Cancelled, FolderUnreachable
-from qwendesk.toolbox.knowledge.index_file import IndexFile
-from qwendesk.toolbox.knowledge.index_update import IndexLimits, update_index
-from qwendesk.toolbox.knowledge.passages import passages
-from qwendesk.toolbox.knowledge.search_words import all_words, any_word, query_words
+from qwendesk.toolbox.knowledge.index_file import IndexFile, all_words, any_word, passages, query_words
+from qwendesk.toolbox.knowledge.index_update import Cancelled, FolderUnreachable, IndexLimits, update_index
 from tests.chat.documents.test_document_reader import pdf
 from tests.decoding import office_files
 from tests.links import skip_without_links

@@ -14,7 +14,7 @@ import pytest_asyncio
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.citations import Citation, citations_in
 from qwendesk.core.tool_context import CallContext
-from qwendesk.toolbox.knowledge import folder_indexes, index_storage, index_update
+from qwendesk.toolbox.knowledge import folder_indexes, index_update
 from qwendesk.toolbox.knowledge.folder_indexes import FolderIndexes
 from qwendesk.toolbox.knowledge.index_update import IndexLimits
 from qwendesk.toolbox.knowledge.search import search_folders
@@ -289,11 +289,11 @@ def test_old_and_large_indexes_make_room(tmp_path: Path) -> None:
         path.write_bytes(bytes(size))
         os.utime(path, (now_s - age_s, now_s - age_s))
     (tmp_path / "day.db-wal").write_bytes(b"x")
-    index_storage.make_room(tmp_path, budget_bytes=1200, now_s=now_s)
+    folder_indexes.make_room(tmp_path, budget_bytes=1200, now_s=now_s)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["day.db", "day.db-wal", "now.db"]
-    index_storage.make_room(tmp_path, budget_bytes=10, now_s=now_s)
+    folder_indexes.make_room(tmp_path, budget_bytes=10, now_s=now_s)
     assert [path.name for path in tmp_path.iterdir()] == ["now.db"], "what is in use stays"
-    index_storage.make_room(tmp_path / "none")
+    folder_indexes.make_room(tmp_path / "none")
 
 
 @pytest.mark.asyncio

@@ -7,9 +7,8 @@ import pytest
 from qwendesk.core.citations import Citation, citations_in
 from qwendesk.toolbox.folder_access import FolderAccess
 from qwendesk.toolbox.knowledge.folder_indexes import FolderIndexes
-from qwendesk.toolbox.knowledge.search import found_places
-from qwendesk.toolbox.knowledge.search_words import query_words
-from qwendesk.toolbox.knowledge.source_reader import read_source
+from qwendesk.toolbox.knowledge.index_file import query_words
+from qwendesk.toolbox.knowledge.search import found_places, read_source
 
 pytestmark = pytest.mark.asyncio
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpcore2
 
-from qwendesk.toolbox.web.public_connections import PublicConnections
+from qwendesk.toolbox.web.address import PublicConnections
 
 PUBLIC = "93.184.215.14"
 """An address on the Internet; nothing connects to it."""

@@ -9,9 +9,8 @@ import pytest_asyncio
 from ddgs.engines.duckduckgo import Duckduckgo
 
 from qwendesk.toolbox.tool import ToolError
-from qwendesk.toolbox.web import duckduckgo
-from qwendesk.toolbox.web.duckduckgo import DuckDuckGo
-from qwendesk.toolbox.web.search_service import MOST_RESULTS, FoundPage
+from qwendesk.toolbox.web import web_search
+from qwendesk.toolbox.web.web_search import MOST_RESULTS, DuckDuckGo, FoundPage
 from tests.toolbox.web.made_up_web import MadeUpWeb, answer, running_web
 
 QUERY = "why do boats float"
@@ -104,7 +103,7 @@ async def test_silence_is_said(web: MadeUpWeb, monkeypatch: pytest.MonkeyPatch) 
         while await reader.read(1000):
             pass
 
-    monkeypatch.setattr(duckduckgo, "_LIMIT_S", 1)
+    monkeypatch.setattr(web_search, "_LIBRARY_LIMIT_S", 1)
     web.answers[f"127.0.0.1:{web.port}/html/"] = hang
     with pytest.raises(ToolError, match="did not answer in time"):
         await DuckDuckGo("").search(QUERY)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qwendesk.toolbox.web import public_ip
-from qwendesk.toolbox.web.public_ip import is_public, own_networks
+from qwendesk.toolbox.web import address
+from qwendesk.toolbox.web.address import is_public, own_networks
 
 
 @pytest.mark.parametrize(
@@ -70,18 +70,18 @@ def test_devices_of_the_own_home_are_not_public(monkeypatch: pytest.MonkeyPatch)
         ],
         "tun0": [_Card("95.1.2.3", "0.0.0.0"), _Card("96.1.2.3", None)],
     }
-    monkeypatch.setattr(public_ip.psutil, "net_if_addrs", lambda: cards)
+    monkeypatch.setattr(address.psutil, "net_if_addrs", lambda: cards)
     own = own_networks()
-    for address in (
+    for each in (
         "2a02:810d:1234:5600::9",
         "2a02:810d:1234:56ff::1",
         "91.10.20.30",
         "95.1.2.3",
         "::ffff:91.10.20.30",
     ):
-        assert not is_public(address, own), address
-    for address in ("2a02:810d:1234:5700::9", "91.10.20.31", "95.1.2.4", "8.8.8.8"):
-        assert is_public(address, own), address
+        assert not is_public(each, own), each
+    for each in ("2a02:810d:1234:5700::9", "91.10.20.31", "95.1.2.4", "8.8.8.8"):
+        assert is_public(each, own), each
 
 
 def test_networks_of_this_pc_can_be_asked_for() -> None:

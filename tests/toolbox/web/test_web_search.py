@@ -22,9 +22,8 @@ from qwendesk.core.units import MIB
 from qwendesk.hub.access_tokens import SEARCH_HOST, save_token, token_file
 from qwendesk.toolbox.service import ToolService
 from qwendesk.toolbox.tool import ToolError
-from qwendesk.toolbox.web import search_apis, web_search
-from qwendesk.toolbox.web.search_apis import BraveSearch, SearXng
-from qwendesk.toolbox.web.search_service import MOST_RESULTS, FoundPage, shown_results
+from qwendesk.toolbox.web import web_search
+from qwendesk.toolbox.web.web_search import MOST_RESULTS, BraveSearch, FoundPage, SearXng, shown_results
 from qwendesk.toolbox.web_tools import web_tools
 from tests.toolbox.test_service import asked, request_of
 from tests.toolbox.web.made_up_web import Answer, MadeUpWeb, answer, plain, redirect, running_web
@@ -194,7 +193,7 @@ async def test_service_that_does_not_answer_is_given_up(monkeypatch: pytest.Monk
     async def hang(reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
         await reader.read()
 
-    monkeypatch.setattr(search_apis, "_LIMIT_S", 0.2)
+    monkeypatch.setattr(web_search, "_LIMIT_S", 0.2)
     async with running_web() as web:
         assert "did not answer in time" in (await search_searxng(web, hang)).error
 

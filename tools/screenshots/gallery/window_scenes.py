@@ -4,7 +4,7 @@ from functools import partial
 
 from PySide6.QtWidgets import QLineEdit
 
-from qwendesk.engines.view.questions import ask_when
+from qwendesk.engines.view.engines_presenter import ask_when
 from tools.screenshots.gallery.room import Room
 from tools.screenshots.stage import settle
 

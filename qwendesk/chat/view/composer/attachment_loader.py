@@ -30,8 +30,8 @@ from qwendesk.core.number_format import show_count
 from qwendesk.core.paths import cache_folder
 from qwendesk.core.translation import tr, tr_n
 from qwendesk.engine.protocol import LoadReport, PictureCost, RequestFailed
+from qwendesk.widgets.display_texts import no_vision_text
 from qwendesk.widgets.file_dialogs import ask_for_files
-from qwendesk.widgets.served_texts import no_vision_text
 from qwendesk.widgets.tasks import window_tasks
 
 

@@ -23,9 +23,9 @@ from qwendesk.core.translation import tr
 from qwendesk.engine.protocol import LoadReport, TemplateAbilities
 from qwendesk.widgets.actions import COMMANDS
 from qwendesk.widgets.buttons import ChevronButton, IconButton, TextButton, describe, restyle
+from qwendesk.widgets.display_texts import budget_reason
 from qwendesk.widgets.layouts import DensitySpacing
 from qwendesk.widgets.popups import Menu
-from qwendesk.widgets.served_texts import budget_reason
 from qwendesk.widgets.theme_keeper import current_theme
 
 _TYPED_SWITCH = re.compile(r"(?:^|\s)/(?:no_?)?think(?:\s|$)")

@@ -8,8 +8,7 @@ from PySide6.QtWidgets import QFrame, QPlainTextEdit
 
 from qwendesk.chat.view.composer.pasted_content import has_files, is_image_page, read_mime
 from qwendesk.core.translation import tr
-from qwendesk.widgets.text_direction import align_by_first_letter
-from qwendesk.widgets.text_lines import count_lines, fit_height
+from qwendesk.widgets.text_layout import align_by_first_letter, count_lines, fit_height
 from qwendesk.widgets.theme_keeper import app_theme
 
 _MAX_LINES = 10

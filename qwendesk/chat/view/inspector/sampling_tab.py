@@ -20,12 +20,12 @@ from qwendesk.core.translation import tr
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.widgets.bind import bind_field
 from qwendesk.widgets.buttons import TextButton, describe
+from qwendesk.widgets.display_texts import unused_option_reason
 from qwendesk.widgets.layouts import panel_scroll_area
 from qwendesk.widgets.rows.option_texts import edit_text, value_text
 from qwendesk.widgets.rows.row_factory import make_row
 from qwendesk.widgets.rows.setting_row import SettingRow
 from qwendesk.widgets.rows.sliding_row import SlidingRow
-from qwendesk.widgets.served_texts import unused_option_reason
 
 _SHOWN_ELSEWHERE = ("json_schema", "enable_thinking")
 """Options without a field in this tab: the schema is in the System prompt tab, thinking in the composer."""

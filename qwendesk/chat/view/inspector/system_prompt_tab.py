@@ -17,7 +17,7 @@ from qwendesk.widgets.bind import bind_field
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.controls import ComboBox
 from qwendesk.widgets.layouts import panel_scroll_area
-from qwendesk.widgets.text_direction import align_by_first_letter
+from qwendesk.widgets.text_layout import align_by_first_letter
 
 _STYLES = ("general", "precise")
 """Styles that can be saved with a prompt."""

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import QLineEdit, QStyle, QStyledItemDelegate, QStyleOpti
 from qwendesk.core.chats import SearchHit
 from qwendesk.core.translation import tr
 from qwendesk.widgets.controls import add_clear_button
-from qwendesk.widgets.text_direction import draw_line
+from qwendesk.widgets.text_layout import draw_line
 from qwendesk.widgets.theme_keeper import current_theme
 
 _SIDE, _INNER, _RADIUS = 12, 10, 8

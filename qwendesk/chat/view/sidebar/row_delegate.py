@@ -9,7 +9,7 @@ from qwendesk.chat.view.sidebar.rows import Heading
 from qwendesk.core.chats import ChatSummary
 from qwendesk.core.translation import tr
 from qwendesk.widgets.icons import pixmap
-from qwendesk.widgets.text_direction import draw_line
+from qwendesk.widgets.text_layout import draw_line
 from qwendesk.widgets.theme_keeper import current_theme
 
 _SIDE = 12

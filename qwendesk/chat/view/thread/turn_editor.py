@@ -10,8 +10,7 @@ from qwendesk.chat.view.thread.turn_intents import EditDraft, TurnIntents
 from qwendesk.core.conversation import Turn
 from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import TextButton, describe
-from qwendesk.widgets.text_direction import align_by_first_letter
-from qwendesk.widgets.text_lines import fit_height
+from qwendesk.widgets.text_layout import align_by_first_letter, fit_height
 from qwendesk.widgets.theme_keeper import current_theme
 
 EDITED = "edited"

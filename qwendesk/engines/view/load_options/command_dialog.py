@@ -1,5 +1,6 @@
 """The dialog for a pasted command line of llama.cpp, Ollama or vLLM: what it would set here, and what that takes."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
@@ -7,15 +8,18 @@ from PySide6.QtWidgets import QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
 from qwendesk.commands.command_reader import ReadCommand, read_command
 from qwendesk.core.errors import BadOption
+from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.model_name import read_model_name
+from qwendesk.core.model_titles import model_title
+from qwendesk.core.options import LoadOptions
+from qwendesk.core.settings import table
 from qwendesk.core.translation import tr
 from qwendesk.engines.command_preview import CommandPreview, CommandService, load_changes
-from qwendesk.engines.view.load_options import command_text
 from qwendesk.engines.view.load_options.memory_card import MemoryCard
 from qwendesk.widgets.buttons import TextButton, describe
-from qwendesk.widgets.layouts import FlowLayout, widget_with
+from qwendesk.widgets.layouts import FlowLayout, steady_scroll_area, widget_with
 from qwendesk.widgets.question_dialog import Dialog
-from qwendesk.widgets.scroll_area import steady_scroll_area
+from qwendesk.widgets.rows.option_texts import value_text
 from qwendesk.widgets.tasks import window_tasks
 
 _WIDTH, _HEIGHT = 560, 600
@@ -119,11 +123,11 @@ class CommandDialog(Dialog):
         self._preview, found = preview, self._found
         texts = dict.fromkeys((self._model, self._target, self._changes, self._problem, self._remarks), "")
         if found is not None:
-            texts[self._model] = command_text.model_text(found)
-            texts[self._target] = command_text.target_text(found, preview)
-            texts[self._changes] = command_text.changes_text(found)
-            texts[self._problem] = command_text.problem_text(preview)
-            texts[self._remarks] = command_text.remarks_text(found)
+            texts[self._model] = model_text(found)
+            texts[self._target] = target_text(found, preview)
+            texts[self._changes] = changes_text(found)
+            texts[self._problem] = problem_text(preview)
+            texts[self._remarks] = remarks_text(found)
         elif self._field.toPlainText().strip():
             texts[self._changes] = tr("This isn't a command line of llama.cpp, Ollama or vLLM.")
         for label, text in texts.items():
@@ -183,3 +187,54 @@ def _label(name: str, *, kind: str = "") -> QLabel:
     label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
     label.hide()
     return label
+
+
+_MOST_SHOWN = 300
+"""How many characters of a system prompt are shown."""
+
+
+def changes_text(found: ReadCommand) -> str:
+    """Return a line for each option that the command sets; a sentence if it sets none."""
+    values: Mapping[str, Any] = {**load_changes(found), **found.answer}
+    entries = {**table(LoadOptions), **table(GenerationOptions)}
+    lines = [
+        tr("{0}: {1}", tr(entries[key].setting.label), value_text(entries[key], value)) for key, value in values.items()
+    ]
+    if found.system_prompt:
+        lines.append(tr("System prompt of the open chat: {0}", _shortened(found.system_prompt)))
+    return "\n".join(lines) if lines else tr("This sets no option.")
+
+
+def _shortened(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= _MOST_SHOWN else f"{words[:_MOST_SHOWN].rstrip()}…"
+
+
+def model_text(found: ReadCommand) -> str:
+    """Return which model the command names; "" if it names none."""
+    return tr("Model: {0}", found.model.text) if found.model is not None else ""
+
+
+def target_text(found: ReadCommand, preview: CommandPreview) -> str:
+    """Return to which model on this PC the options would be applied."""
+    sentences = []
+    if found.model is not None and not preview.is_named_model:
+        sentences.append(tr("This model isn't on this PC."))
+    if preview.target is not None:
+        sentences.append(tr("Applies to {0}:", model_title(preview.target.model)))
+    elif load_changes(found):
+        sentences.append(tr("Choose a model first to apply load options to it."))
+    return " ".join(sentences)
+
+
+def problem_text(preview: CommandPreview) -> str:
+    """Return why the model can't be loaded with these options; "" if it can."""
+    pending = preview.pending
+    if pending is None:
+        return preview.problem
+    return " ".join(conflict.sentence for conflict in pending.conflicts) or pending.refusal
+
+
+def remarks_text(found: ReadCommand) -> str:
+    """Return a line for everything that isn't taken over, with the reason; "" if there is nothing."""
+    return "\n".join(tr("{0}: {1}", remark.words, remark.sentence) for remark in found.remarks)

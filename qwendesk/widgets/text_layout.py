@@ -1,5 +1,6 @@
-"""Finds the direction of a text from its letters."""
+"""How a text is laid out: its direction, and its height in lines."""
 
+import math
 import unicodedata
 
 from PySide6.QtCore import QRectF, Qt
@@ -42,3 +43,23 @@ def draw_line(
         painter.setLayoutDirection(Qt.LayoutDirection.RightToLeft if is_right else Qt.LayoutDirection.LeftToRight)
     shown = painter.fontMetrics().elidedText(text, elide, int(room.width()))
     painter.drawText(room, int(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeading), shown)
+
+
+def count_lines(field: QPlainTextEdit, most: int) -> int:
+    """Return the number of lines on the screen, but at most `most` + 1; a wrapped line counts several times."""
+    layout, lines, block = field.document().documentLayout(), 0, field.document().firstBlock()
+    while block.isValid() and lines <= most:
+        layout.blockBoundingRect(block)  # wraps the block now: a pasted one is otherwise wrapped only when painted
+        lines += block.layout().lineCount()
+        block = block.next()
+    return min(lines, most + 1)
+
+
+def fit_height(field: QPlainTextEdit, *, least: int = 1, most: int, extra: int) -> None:
+    """Make a field as tall as its lines, from `least` to `most`, plus `extra` pixels. It scrolls only above `most`."""
+    lines = count_lines(field, most)
+    line_height = field.document().firstBlock().layout().lineAt(0).height()
+    field.setFixedHeight(math.ceil(max(least, min(most, lines)) * line_height) + extra)
+    is_full = lines >= most
+    policy = Qt.ScrollBarPolicy.ScrollBarAsNeeded if is_full else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
+    field.setVerticalScrollBarPolicy(policy)
