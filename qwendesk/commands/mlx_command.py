@@ -9,18 +9,11 @@ import json
 import shlex
 from typing import Any
 
-from qwendesk.commands.serving import Serving, gb, parameters_of
+from qwendesk.commands.serving import Serving, gb, original_model, parameters_of
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.options import LoadOptions
 
 _WIDTHS: tuple[tuple[str, float], ...] = (("-8bit", 1.08), ("-4bit", 0.58))
-_SEEN = frozenset(
-    {
-        "Qwen3.5-4B", "Qwen3.5-27B", "Qwen3.5-35B-A3B", "Qwen3.5-122B-A10B", "Qwen3.6-27B", "Qwen3.6-35B-A3B",
-        "Qwen3.8-27B",
-    }
-)  # fmt: skip
-"""Models of which both widths are used in public projects."""
 _LONGEST_ANSWER = 32_768
 """Tokens of an answer without a limit: what Qwen's cards advise, because MLX's own limit is 512."""
 
@@ -67,7 +60,8 @@ def _folder(name: str, serving: Serving) -> tuple[str, list[str]]:
                 f"It is another download of about {gb(weights)}, which fits into the {gb(room)} that the GPU may use. "
                 "MLX doesn't load GGUF files."
             )
-    if name not in _SEEN:
+    model = original_model(serving.base_repo)
+    if model is None or not model.is_on_mlx:
         notes.append("This name follows the pattern of mlx-community, and wasn't checked. Look there for it.")
     return repo, notes
 

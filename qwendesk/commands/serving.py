@@ -4,9 +4,9 @@ vLLM and SGLang keep the whole model in video memory. Qwen publishes it in up to
 estimates from the number of parameters in the name, and the commands say "about".
 """
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 
 import msgspec
 
@@ -15,24 +15,14 @@ from qwendesk.core.devices import DeviceInfo, GpuLink
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import Plan
 from qwendesk.core.units import GIB
+from qwendesk.hub.catalog import load_catalog
+from qwendesk.hub.catalog_schema import CatalogModel
 
 _FORMATS: tuple[tuple[str, float], ...] = (("", 2.0), ("-FP8", 1.05), ("-GPTQ-Int4", 0.75))
 """Suffixes of the repositories, best quality first, with bytes per parameter.
 
 0.75 is that of a 25 GB file of 35B with 4-bit experts, whose attention stays in 16 bit.
 """
-_PUBLISHED: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "Qwen/Qwen3.5-27B": ("", "-FP8", "-GPTQ-Int4"),
-        "Qwen/Qwen3.5-35B-A3B": ("", "-FP8", "-GPTQ-Int4"),
-        "Qwen/Qwen3.5-122B-A10B": ("", "-FP8", "-GPTQ-Int4"),
-        "Qwen/Qwen3.5-397B-A17B": ("", "-FP8", "-GPTQ-Int4"),
-        "Qwen/Qwen3.6-27B": ("", "-FP8"),
-        "Qwen/Qwen3.6-35B-A3B": ("", "-FP8"),
-        "Qwen/Qwen3.8-27B": ("", "-FP8"),
-    }
-)
-"""The formats that Qwen publishes; of other models only the original."""
 _SMALLER: tuple[tuple[str, int], ...] = (
     ("Qwen/Qwen3.8-27B-FP8", 65_536),
     ("Qwen/Qwen3.5-27B-GPTQ-Int4", 65_536),
@@ -104,6 +94,16 @@ _BYTES_IN_16_BIT: Mapping[str, float] = {"f32": 0.5, "q8_0": 64 / 34, "q4_0": 64
 """How much larger a cache of a type is in 16 bit."""
 
 
+@functools.cache
+def _originals() -> Mapping[str, CatalogModel]:
+    return {model.base_repo: model for model in load_catalog().models}
+
+
+def original_model(base_repo: str) -> CatalogModel | None:
+    """Return what the app's catalog knows of the maker's repository; None if it doesn't know it."""
+    return _originals().get(base_repo)
+
+
 def fitting_repository(load: LoadOptions, serving: Serving, program: str) -> tuple[str, list[str]]:
     """Return the repository of the best format that fits the cards, and what to say about it."""
     base_repo, cards = serving.base_repo, serving.cards
@@ -156,7 +156,8 @@ def needed_bytes(serving: Serving) -> int:
 
 def _formats(base_repo: str) -> list[str]:
     """Return the repositories of the formats that Qwen publishes of a model, best quality first."""
-    suffixes = _PUBLISHED.get(base_repo, ("",))
+    model = original_model(base_repo)
+    suffixes = ("", *model.formats) if model is not None else ("",)
     return [base_repo + suffix for suffix, _ in _FORMATS if suffix in suffixes]
 
 

@@ -63,6 +63,12 @@ class CatalogModel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """Billions of parameters used for each token."""
     base_repo: str
     """The maker's repository, which has the chat template."""
+    formats: tuple[str, ...] = ()
+    """Suffixes of the maker's repositories in other formats, such as "-FP8"."""
+    is_on_mlx: bool = False
+    """Whether public projects use its folders of mlx-community, in 4 and in 8 bit."""
+    rank: int = 0
+    """Place among the models that may be recommended first, 1 for the best; 0 for one that isn't."""
     presets: str
     """Key of `Contents.presets`."""
     hyperparameters: Hyperparameters

@@ -243,11 +243,6 @@ def _fallback(purpose: Purpose, offer: Offer) -> Choice:
     return Choice(purpose=purpose, offer=offer, quant=offer.recommended, suits=False)
 
 
-_HERO_MODELS: Final = (
-    "Qwen3.6-35B-A3B", "Qwen3.5-35B-A3B", "Qwen3.5-9B", "Qwen3.5-4B", "Qwen3.5-2B", "Qwen3.5-0.8B",
-)  # fmt: skip
-"""Models that may be recommended, best first. Qwen3.6-35B-A3B is as large and as fast as its predecessor and better in
-every result that both publish (catalog, benchmarks); only the predecessor's quants have been measured."""
 _LAST_RANK = 3
 """Rank of a model without a quant that fits."""
 _QUICK_MODELS: Final = ("Qwen3.5-2B", "Qwen3.5-0.8B")
@@ -255,13 +250,11 @@ _QUICK_MODELS: Final = ("Qwen3.5-2B", "Qwen3.5-0.8B")
 
 def choose_hero(offers: Sequence[Offer]) -> str:
     """Return the id of the model to recommend; "" if none fits."""
-    by_id = {offer.id: offer for offer in offers if offer.recommended is not None}
-    for name in _HERO_MODELS:
-        offer = by_id.get(name)
-        if offer is None or offer.recommended is None:
-            continue
-        fit = offer.recommended.fit
-        smaller = [by_id[each] for each in _HERO_MODELS[_HERO_MODELS.index(name) + 1 :] if each in by_id]
+    fitting = [offer for offer in offers if offer.recommended is not None]
+    ranked = sorted((offer for offer in fitting if offer.model.rank), key=lambda offer: offer.model.rank)
+    for place, offer in enumerate(ranked):
+        assert offer.recommended is not None
+        fit, smaller = offer.recommended.fit, ranked[place + 1 :]
         # A dense model that is partly in RAM is slower than the next smaller one that fits in video memory.
         is_slow = fit.kind in ("layers", "cpu") and not offer.is_mixture and offer.model.params_b > 5
         is_coarse = offer.recommended.quant in COARSE and fit.kind != "vram"
@@ -272,8 +265,8 @@ def choose_hero(offers: Sequence[Offer]) -> str:
             continue
         if is_coarse and any(_fits_well(each.recommended, fit) for each in smaller):
             continue
-        return name
-    return next(iter(by_id), "")
+        return offer.id
+    return next((offer.id for offer in fitting), "")
 
 
 def choose_quick(offers: Sequence[Offer], hero: str) -> Offer | None:
