@@ -97,7 +97,6 @@ def build_desktop(
     closing.callback(models.services.downloads.subscribe_finished(announce_download))
     if updates is not None:
         announce_updates(window, updates, window.add_notice)
-    engines.notice_asked.connect(window.add_notice)
     return DesktopIntegration(window, opening, CommandMenus(window), chats, tray, models, updates, engines)
 
 

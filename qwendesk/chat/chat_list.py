@@ -72,6 +72,11 @@ class ChatListService:
         self._unsubscribe = saver.subscribe(self._on_saver_event)
         self.state = Observed(self._current_state())
 
+    def title_of(self, chat_id: str) -> str:
+        """Return the title of a chat; "" if there is none."""
+        summary = self.chats.summaries.get(chat_id)
+        return summary.title if summary is not None else ""
+
     def subscribe(self, callback: Callable[[ChatListEvent], None]) -> Callable[[], None]:
         """Call `callback` with each event until the returned function is called."""
         return self._subscribers.add(callback)

@@ -229,10 +229,6 @@ class MainWindow(QMainWindow):
         context = self.meter_bar.findChild(QWidget, "meter.context")
         assert context is not None, "the meter bar shows how full the context is"
         install(self, {**chat.commands.handlers(), **chat.add_context_label(context)})
-        chat.page_asked.connect(lambda: self.show_page("chat"))
-        chat.notice_asked.connect(self.add_notice)
-        chat.error_found.connect(self.report)
-        chat.announced.connect(self.announcer.announce)
         chat.offer.load_asked.connect(self._load_offered)
         self.top_bar.sidebar_asked.connect(chat.commands.handlers()["sidebar"])
         self.top_bar.inspector_asked.connect(chat.commands.handlers()["inspector"])

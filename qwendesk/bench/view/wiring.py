@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject
 from PySide6.QtGui import QGuiApplication
 
 from qwendesk.bench.comparison import comparison_markdown
@@ -20,18 +20,17 @@ from qwendesk.engine.state import EngineState
 from qwendesk.widgets.bind import bind, bind_field
 from qwendesk.widgets.file_dialogs import ask_where_to_save
 from qwendesk.widgets.layouts import LazyPage
+from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.tasks import window_tasks
 
 
 class BenchView(QObject):
     """The bench feature in the window. The page is built when it is first shown."""
 
-    failed = Signal(str, str)
-    """Title and sentence of what could not be saved."""
-
-    def __init__(self, services: BenchServices, engine: Observed[EngineState]) -> None:
+    def __init__(self, services: BenchServices, engine: Observed[EngineState], navigation: Navigation) -> None:
         """`engine` has the model that is chosen at the top of the window, which is measured."""
         super().__init__()
+        self._navigation = navigation
         self._services, self._engine, self._tasks = services, engine, window_tasks()
         self.page = LazyPage(self._build)
 
@@ -61,7 +60,9 @@ class BenchView(QObject):
 
         def save(path: str) -> None:
             if not tab.results.grab().save(path, "PNG"):
-                self.failed.emit(tr("Not saved"), tr("The picture couldn't be written. Choose another folder."))
+                self._navigation.error_found.emit(
+                    tr("Not saved"), tr("The picture couldn't be written. Choose another folder.")
+                )
 
         def ask() -> None:
             if tab.record is not None:
@@ -119,7 +120,9 @@ class BenchView(QObject):
             try:
                 write_whole(Path(path), text().encode())
             except OSError as error:
-                self.failed.emit(tr("Not saved"), tr("{0} couldn't be written: {1}.", path, error.strerror or error))
+                self._navigation.error_found.emit(
+                    tr("Not saved"), tr("{0} couldn't be written: {1}.", path, error.strerror or error)
+                )
 
         tab.copy_asked.connect(lambda: QGuiApplication.clipboard().setText(text()))
         tab.save_asked.connect(

@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QWidget
 
 from qwendesk.chat.chat_services import ChatServices
+from qwendesk.chat.chat_state import ChatState
 from qwendesk.chat.reopen_guard import MayReopen, ReopenGuard, always
 from qwendesk.chat.view.branch_note import BranchFinder, BranchNote
 from qwendesk.chat.view.call_log_opener import CallLogOpener
@@ -25,38 +27,36 @@ from qwendesk.chat.view.page_opener import PageOpener
 from qwendesk.chat.view.sidebar.sidebar import Sidebar
 from qwendesk.chat.view.source_opener import SourceOpener
 from qwendesk.chat.view.store_notices import StoreNotices
+from qwendesk.core.citations import SEARCH
 from qwendesk.core.translation import tr
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engine.state import EngineState
 from qwendesk.hardware.ladder import StepDown
+from qwendesk.toolbox.edit_history import EditHistory
+from qwendesk.toolbox.knowledge.folder_indexes import FolderIndexes
+from qwendesk.toolbox.knowledge.source_reader import read_page, read_source
+from qwendesk.toolbox.service import ToolService
 from qwendesk.widgets.actions import ActionId
-from qwendesk.widgets.bind import bind
+from qwendesk.widgets.bind import bind, bind_field
 from qwendesk.widgets.layouts import LazyPage
+from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.tasks import window_tasks
 
 
+class ChatToolServices(NamedTuple):
+    """What the chat shows of tools."""
+
+    toolbox: ToolService
+    edits: EditHistory
+    folder_indexes: FolderIndexes
+
+
 class ChatView(QObject):
-    """The chat feature in the window. `area` is its page; the signals are requests to the window."""
+    """The chat feature in the window. `area` is its page."""
 
-    notice_asked = Signal(object)
-    """A Notice to show above every page."""
-    error_found = Signal(str, str)
-    """Title and sentence."""
-    announced = Signal(str)
-    """Text for screen readers."""
-    page_asked = Signal()
-    """Asks the window to show the chat page."""
-    inspector_asked = Signal(str)
-    """Asks the window to show a tab of the inspector: "system" or "sampling"."""
-    command_asked = Signal(str)
-    """The user wants to see what a command means that was pasted into the composer."""
-    model_search_asked = Signal(str)
-    """The user wants to see a model on the Models page whose name or link was pasted into the composer."""
-    context_length_asked = Signal()
-    """Asks the window to show the option for the model's context length."""
-
-    def __init__(self, services: ChatServices) -> None:
+    def __init__(self, services: ChatServices, tools: ChatToolServices, navigation: Navigation) -> None:
         super().__init__()
+        self.navigation = navigation
         chat, chat_list = services.chat, services.chat_list
         self.services, self._tasks = services, window_tasks()
         self._starting: asyncio.Task[None] | None = None
@@ -68,7 +68,7 @@ class ChatView(QObject):
         self._report: LoadReport | None = None
         self.sampling = LazyPage(self._build_sampling)
         self.system_prompt = LazyPage(lambda: SystemPromptTab(chat, services.prompts))
-        self.commands = ChatCommands(self.page, chat, self.area, self.sidebar, self.transfer, self.page_asked.emit)
+        self.commands = ChatCommands(self.page, chat, self.area, self.sidebar, self.transfer, self._show_page)
         self.switcher = ChatSwitcher(services, self.page, self.sidebar, self.offer)
         self._store_notices = StoreNotices(chat_list, self.sidebar)
         self._page_opener = PageOpener(services.pages, chat, self.page)
@@ -79,6 +79,7 @@ class ChatView(QObject):
         self.page.add_above(BranchNote(chat, chat_list))
         BranchFinder(self.page.thread_view.intents, chat, chat_list)
         self._connect()
+        self._connect_tools(tools)
 
     def start(self, folder: Path | None = None, may_reopen: MayReopen = always) -> None:
         """Open the stored chats, and the chat that was open last if `may_reopen` allows it."""
@@ -106,33 +107,34 @@ class ChatView(QObject):
     def add_context_label(self, label: QWidget) -> Mapping[ActionId, Callable[[], None]]:
         """Make `label` open the sheet that shows what fills the context. Return the commands that this adds."""
         opener = ContextSheetOpener(label, self.services.context, self.services.chat)
-        opener.prompt_asked.connect(lambda: self.inspector_asked.emit("system"))
-        opener.length_asked.connect(self.context_length_asked)
+        opener.prompt_asked.connect(self._show_system_prompt)
+        opener.length_asked.connect(self._show_context_length)
         return {
             "context": opener.open,
-            "system_prompt": lambda: self.inspector_asked.emit("system"),
+            "system_prompt": self._show_system_prompt,
             "call_log": self.call_log.open,
         }
 
     def last_chat_opener(self, guard: ReopenGuard) -> LastChatOpener:
         """Return the object that decides at startup whether the last chat is opened."""
         opener = LastChatOpener(self.services.chat_list, guard, parent=self)
-        opener.notice_asked.connect(self.notice_asked)
+        opener.notice_asked.connect(self.navigation.notice_made)
         return opener
 
     def _connect(self) -> None:
+        navigation = self.navigation
         for text_shown in (self.page.banner.content_shown, self.page.composer.notice_changed, self.offer.announced):
-            text_shown.connect(self.announced)
+            text_shown.connect(navigation.announced)
         for failed in (self.transfer.failed, self._store_notices.failed):
-            failed.connect(self.error_found)
-        self._store_notices.notice_asked.connect(self.notice_asked)
+            failed.connect(navigation.error_found)
+        self._store_notices.notice_asked.connect(navigation.notice_made)
         self.page.branched.connect(
             lambda: self.page.composer.show_remark(tr("Branch created. You're in the new chat now."))
         )
         strip = self.page.composer.pasted_strip
-        strip.shown.connect(self.announced)
-        strip.command_asked.connect(self.command_asked)
-        strip.model_asked.connect(self.model_search_asked)
+        strip.shown.connect(navigation.announced)
+        strip.command_asked.connect(navigation.command_asked)
+        strip.model_asked.connect(navigation.model_search_asked)
         attachments = self.page.composer.attachments
         attachments.changed.connect(
             lambda: self.services.warmer.show_files(attachments.pictures, attachments.documents)
@@ -142,8 +144,53 @@ class ChatView(QObject):
         intents.edit_ended.connect(lambda: warmer.show_edit(None))
         bind(self, self.services.warmer.is_preparing, self.page.composer.preparing.show_preparing)
         self.page.composer.save_preset_asked.connect(self._name_preset)
-        self.page.context_notices.length_asked.connect(self.context_length_asked)
+        self.page.context_notices.length_asked.connect(self._show_context_length)
+
+    def _show_page(self) -> None:
+        self.navigation.page_asked.emit("chat")
+
+    def _show_system_prompt(self) -> None:
+        self.navigation.inspector_asked.emit("system")
+
+    def _show_context_length(self) -> None:
+        self.navigation.option_asked.emit("n_ctx")
+
+    def _connect_tools(self, tools: ChatToolServices) -> None:
+        """Offer the tools; those that may be impossible on this PC are tried when that must be known."""
+        toolbox, page = tools.toolbox, self.page
+        picker, actions = page.tool_picker, page.call_actions
+        picker.obstacles_asked.connect(lambda: self._tasks.start(toolbox.find_obstacles()))
+        actions.set_edits(tools.edits)
+        self.sources.set_reader(read_source, read_page)
+        page.ask_for_consent(toolbox.waiting, toolbox.decide)
+        page.show_progress(toolbox.progress)
+
+        def show_tools(_change: object) -> None:
+            picker.show_choices(toolbox.choices)
+            actions.show_tools(toolbox.looks)
+
+        self._read_folders(tools.folder_indexes)
+        bind(picker, toolbox.obstacles, show_tools)
+        bind(picker, toolbox.added, show_tools)
+
+    def _read_folders(self, indexes: FolderIndexes) -> None:
+        """Read the folders of the open chat in the background while a tool that searches them is on."""
+        chat = self.services.chat
+
+        def folders() -> tuple[str, ...]:
+            return chat.settings.tool_folders if SEARCH in chat.settings.tools else ()
+
+        def of_chat(state: ChatState) -> tuple[object, ...]:
+            return state.chat_id, state.settings.tool_folders, SEARCH in state.settings.tools
+
+        self.page.folders.follow(indexes.states, lambda: indexes.read_again(folders(), in_memory=chat.is_incognito))
+        bind_field(
+            self.page.folders,
+            chat.state,
+            of_chat,
+            lambda _changed: indexes.attach(folders(), in_memory=chat.is_incognito),
+        )
 
     def _name_preset(self) -> None:
-        self.inspector_asked.emit("sampling")
+        self.navigation.inspector_asked.emit("sampling")
         self.sampling.page().presets.begin_naming()

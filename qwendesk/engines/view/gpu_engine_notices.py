@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject
 
 from qwendesk.core.engine_manifest import EnginePack
 from qwendesk.core.translation import tr
@@ -11,6 +11,7 @@ from qwendesk.engines.gpu_engine import GpuEngine, GpuEngineState
 from qwendesk.engines.services import InstalledEngines
 from qwendesk.engines.view.row_texts import engine_title
 from qwendesk.widgets.bind import bind
+from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.notice import Notice, NoticeAction
 from qwendesk.widgets.tasks import window_tasks
 
@@ -18,13 +19,9 @@ from qwendesk.widgets.tasks import window_tasks
 class GpuEngineNotices(QObject):
     """Asks for a notice when the state has something to tell. Its buttons close it."""
 
-    notice_asked = Signal(object)
-    """A Notice to show."""
-    page_asked = Signal()
-    """Asks to show the Engine page."""
-
-    def __init__(self, parent: QObject, installed: InstalledEngines) -> None:
+    def __init__(self, parent: QObject, installed: InstalledEngines, navigation: Navigation) -> None:
         super().__init__(parent)
+        self._navigation = navigation
         self._gpu_engine: GpuEngine = installed.gpu_engine
         self._switch = installed.switch
         bind(self, self._gpu_engine.state, self._show)
@@ -32,10 +29,10 @@ class GpuEngineNotices(QObject):
     def _show(self, state: GpuEngineState) -> None:
         notice = self._notice_of(state)
         if notice is not None:
-            self.notice_asked.emit(notice)
+            self._navigation.notice_made.emit(notice)
 
     def _notice_of(self, state: GpuEngineState) -> Notice | None:
-        show = NoticeAction("show", tr("Show engines"), tr("Open the Engine page"), self.page_asked.emit)
+        show = NoticeAction("show", tr("Show engines"), tr("Open the Engine page"), self._show_page)
         if state.offered is not None:
             return _offer(state.offered, self._accept, self._gpu_engine.refuse)
         if state.ready is not None:
@@ -52,6 +49,9 @@ class GpuEngineNotices(QObject):
             sentence = tr("{0} It is not downloaded again automatically.", state.wrong.problem)
             return Notice("gpuengine", title, sentence, (show,))
         return None
+
+    def _show_page(self) -> None:
+        self._navigation.page_asked.emit("engine")
 
     def _accept(self) -> None:
         window_tasks().start(self._gpu_engine.accept())

@@ -24,6 +24,7 @@ from qwendesk.hardware.snapshot import Snapshot
 from qwendesk.settings.service import SettingsService
 from qwendesk.widgets.bind import bind
 from qwendesk.widgets.layouts import LazyPage
+from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.tasks import window_tasks
 
 
@@ -33,16 +34,8 @@ class EnginesView(QObject):
     The page has a list of engines if the user can choose one.
     """
 
-    page_asked = Signal()
-    """Emitted when the window should show the Engine page."""
-    notice_asked = Signal(object)
-    """A Notice to show."""
-    model_asked = Signal()
-    """Emitted when the user wants to choose a model."""
     answer_options_pasted = Signal(object)
     """Generation options of a pasted command by key, to be set for the open chat."""
-    models_search_asked = Signal(str)
-    """The user wants to see the model of a pasted command on the Models page."""
     command_applied = Signal(str)
     """The text of a pasted command whose options were set."""
 
@@ -57,6 +50,7 @@ class EnginesView(QObject):
         settings: SettingsService,
         pc_trial: PcTrial,
         answer_options: Callable[[], GenerationOptions],
+        navigation: Navigation,
     ) -> None:
         """`installed` is None if the window uses one given engine, without a choice.
 
@@ -67,6 +61,7 @@ class EnginesView(QObject):
         self.page = page
         self._tasks, self.self_test = window_tasks(), self_test
         self._pending_load, self._settings, self._answer_options = pending_load, settings, answer_options
+        self._navigation = navigation
         self._commands, self._last_of_loaded = commands, PendingLoad()
         self._command_dialog: CommandDialog | None = None
         self.presenter: EnginesPresenter | None = None
@@ -83,9 +78,7 @@ class EnginesView(QObject):
             self.presenter = EnginesPresenter(installed, engine)
             page.put_list(self.presenter.list)
             bind(page, installed.engines.observed, page.show_engines)
-            notices = GpuEngineNotices(self, installed)
-            notices.page_asked.connect(self.page_asked)
-            notices.notice_asked.connect(self.notice_asked)
+            GpuEngineNotices(self, installed, navigation)
         frame, self._command_card = engine_card()
         page.add_card(frame)
         bind(frame, pending_load.state, lambda _pending: self._show_command())
@@ -124,13 +117,13 @@ class EnginesView(QObject):
 
     def test(self) -> None:
         """Show the page and test the engine."""
-        self.page_asked.emit()
+        self._navigation.page_asked.emit("engine")
         self._run_test()
 
     def show_vllm_command(self) -> None:
         """Show vLLM's command on the Engine page."""
         self._command_card.show_kind("vllm")
-        self.page_asked.emit()
+        self._navigation.page_asked.emit("engine")
         self.page.ensureWidgetVisible(self._command_card)
 
     def _run_test(self) -> None:
@@ -138,7 +131,7 @@ class EnginesView(QObject):
 
     def _build_load_tab(self) -> LoadPart:
         tab = LoadPart(self._pending_load, self._settings, self._answer_options)
-        tab.model_asked.connect(self.model_asked)
+        tab.model_asked.connect(self._navigation.model_asked)
         tab.paste_asked.connect(self.show_command)
         return tab
 
@@ -147,7 +140,7 @@ class EnginesView(QObject):
         if self._command_dialog is None:
             self._command_dialog = dialog = CommandDialog(self._commands, self.page.window())
             dialog.answer_options_pasted.connect(self.answer_options_pasted)
-            dialog.model_asked.connect(self.models_search_asked)
+            dialog.model_asked.connect(self._navigation.model_search_asked)
             dialog.applied.connect(self.command_applied)
         self._command_dialog.show_text(text)
 

@@ -7,40 +7,41 @@ from PySide6.QtWidgets import QWidget
 from qwendesk.core.app_options import AppOptions
 from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
-from qwendesk.engine.state import EngineState
+from qwendesk.engines.engine_service import EngineService
+from qwendesk.games.rules import programs_on_gpus
 from qwendesk.games.service import GameMode
 from qwendesk.games.view.game_texts import NoticeTexts, notice_texts, tray_text
-from qwendesk.games.view.programs_section import GpuPrograms, ProgramsSection
+from qwendesk.games.view.programs_section import ProgramsSection
+from qwendesk.meters.meter_state import MeterState
 from qwendesk.widgets.bind import bind, bind_field
+from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.notice import Notice, NoticeAction
 
 
 class GamesView(QObject):
     """Game mode in the window: a notice while a program has the memory, and a card on the settings page."""
 
-    notice_made = Signal(object)
-    """A notice to show above the pages. It closes when what it says is over."""
-    rules_asked = Signal()
     tray_text_changed = Signal(str)
 
     def __init__(
         self,
         game: GameMode,
         options: Observed[AppOptions],
-        engine: Observed[EngineState],
-        question_waits: Observed[bool],
-        gpu_programs: GpuPrograms,
+        engine: EngineService,
+        *,
+        meters: Observed[MeterState],
+        navigation: Navigation,
     ) -> None:
         super().__init__()
-        self._game, self._options, self._engine = game, options, engine
-        self._question_waits, self._gpu_programs = question_waits, gpu_programs
+        self._navigation = navigation
+        self._game, self._options, self._engine, self._meters = game, options, engine, meters
         self._texts: NoticeTexts | None = None
         self._notice: Notice | None = None
 
     def start(self) -> None:
         """Show what is so now and every change, and tell the service whether the user works with QwenDesk."""
         bind(self, self._game.state, self._update)
-        bind(self, self._question_waits, self._update)
+        bind(self, self._engine.question_waits, self._update)
         bind_field(self, self._options, lambda options: options.game_return, self._update)
         app = QGuiApplication.instance()
         if isinstance(app, QGuiApplication):
@@ -49,14 +50,16 @@ class GamesView(QObject):
 
     def make_section(self) -> ProgramsSection:
         """Build the card for the settings page."""
-        return ProgramsSection(self._game, self._options, self._engine, self._gpu_programs)
+        return ProgramsSection(
+            self._game, self._options, self._engine.observed, lambda: programs_on_gpus(self._meters.value)
+        )
 
     def _update(self, _change: object) -> None:
         state = self._game.state.value
         self.tray_text_changed.emit(tray_text(state))
         texts = notice_texts(
             state,
-            question_waits=self._question_waits.value,
+            question_waits=self._engine.question_waits.value,
             is_automatic=self._options.value.game_return == "automatic",
         )
         if texts == self._texts:
@@ -70,7 +73,7 @@ class GamesView(QObject):
         if texts is not None:
             self._notice = self._make_notice(texts, state.program)
             self._notice.destroyed.connect(self._forget_notice)
-            self.notice_made.emit(self._notice)
+            self._navigation.notice_made.emit(self._notice)
 
     def _make_notice(self, texts: NoticeTexts, program: str) -> Notice:
         actions = [NoticeAction("load", texts.load, texts.load_tip, self._game.load_anyway, stays=True)]
@@ -79,10 +82,13 @@ class GamesView(QObject):
             tip = tr("Add a rule for this program to the list in the settings")
             actions.append(NoticeAction("never", never, tip, self._game.never_again, stays=True))
         tip = tr("Choose when the model makes room, and for which programs")
-        actions.append(NoticeAction("rules", tr("Rules…"), tip, self.rules_asked.emit, stays=True))
+        actions.append(NoticeAction("rules", tr("Rules…"), tip, self._show_rules, stays=True))
         notice = Notice("game", texts.title, texts.sentence, tuple(actions))
         notice.setAccessibleName(f"{texts.title}. {texts.sentence}")
         return notice
+
+    def _show_rules(self) -> None:
+        self._navigation.settings_asked.emit("games")
 
     def _on_application(self, state: Qt.ApplicationState) -> None:
         self._game.set_in_front(state is Qt.ApplicationState.ApplicationActive)

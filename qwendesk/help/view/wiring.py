@@ -1,6 +1,6 @@
 """Opens the user guide. Of the help feature's widgets, the app imports only this module and crash_notices."""
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QWidget
 
 from qwendesk.core.errors import QwenDeskError
@@ -8,16 +8,15 @@ from qwendesk.core.paths import guide_folder
 from qwendesk.core.translation import installed_language
 from qwendesk.help.guide import read_guide
 from qwendesk.help.view.help_window import HelpWindow
+from qwendesk.widgets.navigation import Navigation
 
 
 class GuideOpener(QObject):
     """Builds the help window when it is first opened; until then `shown` is None."""
 
-    error_found = Signal(str, str)
-    """Title and sentence."""
-
-    def __init__(self, window: QWidget) -> None:
+    def __init__(self, window: QWidget, navigation: Navigation) -> None:
         super().__init__(window)
+        self._navigation = navigation
         self._window = window
         self.shown: HelpWindow | None = None
 
@@ -27,7 +26,7 @@ class GuideOpener(QObject):
             try:
                 guide = read_guide(guide_folder(), installed_language())
             except QwenDeskError as error:
-                self.error_found.emit(error.title, error.sentence)
+                self._navigation.error_found.emit(error.title, error.sentence)
                 return
             self.shown = HelpWindow(guide, self._window)
         self.shown.open(page, section)

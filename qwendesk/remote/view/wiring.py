@@ -1,24 +1,24 @@
 """Builds the tab Other engines and connects it to the servers. Of this feature's widgets, the app imports only this."""
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject
 
 from qwendesk.core.observed import Observed
+from qwendesk.core.options import LoadOptions
 from qwendesk.core.served_model import is_served
 from qwendesk.engine.state import EngineState
 from qwendesk.remote.service import RemoteService
 from qwendesk.remote.view.engines_tab import EnginesTab
 from qwendesk.widgets.bind import bind, bind_field
+from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.tasks import window_tasks
 
 
 class RemoteView(QObject):
     """The servers in the window. The tab is built when it is first shown."""
 
-    load_asked = Signal(str)
-    """A model of a server, as `LoadOptions.model` has it."""
-
-    def __init__(self, service: RemoteService, engine: Observed[EngineState]) -> None:
+    def __init__(self, service: RemoteService, engine: Observed[EngineState], navigation: Navigation) -> None:
         super().__init__()
+        self._navigation = navigation
         self._service, self._engine, self._tasks = service, engine, window_tasks()
 
     def make_tab(self) -> EnginesTab:
@@ -34,7 +34,7 @@ class RemoteView(QObject):
             if await service.trust():
                 tab.add_card.clear()
 
-        tab.load_asked.connect(self.load_asked)
+        tab.load_asked.connect(lambda model: self._navigation.load_asked.emit(LoadOptions(model=model)))
         tab.refresh_asked.connect(lambda address: start(service.refresh(address)))
         tab.named.connect(lambda address, name: start(service.rename(address, name)))
         tab.removal_asked.connect(lambda address: start(service.remove(address)))

@@ -1,6 +1,6 @@
 """Builds the tab This PC serves and connects it to the server. Of this feature's widgets, the app imports only this."""
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject
 
 from qwendesk.core.app_options import AppOptions
 from qwendesk.core.errors import QwenDeskError
@@ -12,6 +12,7 @@ from qwendesk.server.switch import ServerSwitch
 from qwendesk.server.view.serve_tab import ServeTab
 from qwendesk.server.view.setup_dialog import SetupDialog
 from qwendesk.widgets.bind import REPAINT_EVERY_MS, bind
+from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.question_dialog import DialogButton, QuestionDialog
 from qwendesk.widgets.tasks import window_tasks
 
@@ -19,11 +20,11 @@ from qwendesk.widgets.tasks import window_tasks
 class ServeView(QObject):
     """The local server in the window. The tab is built when it is first shown."""
 
-    failed = Signal(str, str)
-    """Title and sentence of what didn't work."""
-
-    def __init__(self, switch: ServerSwitch, setups: SetupService, settings: Observed[AppOptions]) -> None:
+    def __init__(
+        self, switch: ServerSwitch, setups: SetupService, settings: Observed[AppOptions], *, navigation: Navigation
+    ) -> None:
         super().__init__()
+        self._navigation = navigation
         self._switch, self._setups, self._settings, self._tasks = switch, setups, settings, window_tasks()
 
     def make_tab(self) -> ServeTab:
@@ -124,4 +125,4 @@ class ServeView(QObject):
         try:
             await self._setups.write(preview.program.id, target)
         except QwenDeskError as error:
-            self.failed.emit(error.title, error.sentence)
+            self._navigation.error_found.emit(error.title, error.sentence)

@@ -5,7 +5,7 @@ Of the widgets of this feature, the app imports only this module and deletion_re
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject
 
 from qwendesk.settings.privacy_service import PrivacyService
 from qwendesk.settings.service import SettingsService
@@ -13,16 +13,12 @@ from qwendesk.settings.view.appearance import AppearanceSync
 from qwendesk.settings.view.privacy_section import PrivacySection
 from qwendesk.settings.view.settings_page import SettingsPage
 from qwendesk.widgets.layouts import LazyPage
+from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.rows.titled_card import TitledCard
 
 
 class SettingsView(QObject):
     """The settings feature in the window."""
-
-    page_asked = Signal(str)
-    """Asks the window to show a page: "settings", or one that the settings page links to."""
-    restart_asked = Signal()
-    """Asks to quit and start QwenDesk again."""
 
     def __init__(
         self,
@@ -37,6 +33,7 @@ class SettingsView(QObject):
         make_consents: Callable[[], TitledCard],
         make_updates: Callable[[], TitledCard | None],
         remarks: Callable[[], dict[str, str]],
+        navigation: Navigation,
     ) -> None:
         """`make_folders`, `make_token`, `make_search_key`, `make_mcp_servers` and `make_programs` build the cards of
         the model folders, of the access token, of the key for a search service, of the MCP servers, of the programs
@@ -47,14 +44,15 @@ class SettingsView(QObject):
         `remarks` returns, by key, why options that are on have no effect on this PC.
         """
         super().__init__()
+        self._navigation = navigation
 
         def build_page() -> SettingsPage:
             page = SettingsPage(
                 settings, make_folders(), make_token(), make_search_key(), make_mcp_servers(), make_programs(),
                 make_notes(), make_consents(), make_updates(), PrivacySection(privacy), remarks,
             )  # fmt: skip
-            page.page_asked.connect(self.page_asked)
-            page.restart_asked.connect(self.restart_asked)
+            page.page_asked.connect(navigation.page_asked)
+            page.restart_asked.connect(navigation.restart_asked)
             return page
 
         self.appearance = AppearanceSync(settings)
@@ -63,5 +61,5 @@ class SettingsView(QObject):
 
     def open_at(self, part: str) -> None:
         """Show one section of the settings page: "token", "folders", "games" or "privacy"."""
-        self.page_asked.emit("settings")
+        self._navigation.page_asked.emit("settings")
         self.page.page().open_at(part)

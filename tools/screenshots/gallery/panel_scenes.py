@@ -57,7 +57,7 @@ async def load_options(room: Room) -> None:
     model = write_hollow(room.files / "Qwen3.5-35B-A3B-UD-Q4_K_XL.gguf", "35b")
     await room.parts.services.pending_load.prepare(LoadOptions(model=str(model)))
     await settle()
-    await room.shoot("load-options-unloaded", lambda: room.parts.chats.inspector_asked.emit("load"))
+    await room.shoot("load-options-unloaded", lambda: room.parts.navigation.inspector_asked.emit("load"))
     mime = QMimeData()
     mime.setText(
         "llama-server -hf unsloth/Qwen3.6-35B-A3B-GGUF:UD-Q4_K_XL -c 65536 --n-cpu-moe 12 -ctk q8_0 -ctv q8_0 "
@@ -74,28 +74,28 @@ async def inspector(room: Room) -> None:
     model = write_hollow(room.files / "Qwen3.5-35B-A3B-Q4_K_M.gguf", "35b")
     await room.load(str(model), mmproj="")
     room.service.new_chat()
-    await room.shoot("inspector-load", lambda: room.parts.chats.inspector_asked.emit("load"))
+    await room.shoot("inspector-load", lambda: room.parts.navigation.inspector_asked.emit("load"))
     advanced = room.find("inspector.load.advanced")
     if isinstance(advanced, QAbstractButton) and not advanced.isChecked():
         advanced.click()
     for option in ("n_ctx", "n_gpu_layers", "tensor_split", "n_threads"):
         await room.shoot(f"inspector-load-{option}", partial(_show_option, room, option))
-    await room.shoot("inspector-sampling", lambda: room.parts.chats.inspector_asked.emit("sampling"))
+    await room.shoot("inspector-sampling", lambda: room.parts.navigation.inspector_asked.emit("sampling"))
     room.click("inspector.sampling.advanced")
     await settle()
-    await room.shoot("inspector-sampling-advanced", lambda: room.parts.chats.inspector_asked.emit("sampling"))
+    await room.shoot("inspector-sampling-advanced", lambda: room.parts.navigation.inspector_asked.emit("sampling"))
     room.click("inspector.sampling.advanced")
-    await room.shoot("inspector-system", lambda: room.parts.chats.inspector_asked.emit("system"))
+    await room.shoot("inspector-system", lambda: room.parts.navigation.inspector_asked.emit("system"))
     field = room.find("inspector.system.text")
     if isinstance(field, QPlainTextEdit):
         field.setPlainText("You are a patient teacher. Answer in short sentences.")
-    await room.shoot("inspector-system-typed", lambda: room.parts.chats.inspector_asked.emit("system"))
+    await room.shoot("inspector-system-typed", lambda: room.parts.navigation.inspector_asked.emit("system"))
     await room.load(OPTIONS.model)
     room.service.new_chat()
 
 
 def _show_option(room: Room, option: str) -> None:
-    room.parts.chats.inspector_asked.emit("load")
+    room.parts.navigation.inspector_asked.emit("load")
     room.parts.engines_view.load_tab.page().focus_option(option)
 
 

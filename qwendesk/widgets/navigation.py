@@ -1,0 +1,43 @@
+"""Navigation: what views ask the window for, wherever they are in it."""
+
+from PySide6.QtCore import QObject, Signal
+
+from qwendesk.core.options import LoadOptions
+
+
+class Navigation(QObject):
+    """One for each window, handed to the views that need it. `app/parts.py` connects it to the pages.
+
+    It takes the place of signals that pages would hand on: a view emits here, and the window does it.
+    """
+
+    page_asked = Signal(str)
+    """Show a page, by its id."""
+    settings_asked = Signal(str)
+    """Show a section of the settings page: "token", "folders", "games" or "privacy"."""
+    models_tab_asked = Signal(str)
+    """Show a tab of the Models page."""
+    model_search_asked = Signal(str)
+    """Show what Hugging Face has for these words or this link."""
+    servers_asked = Signal()
+    """Show where servers with models are added."""
+    inspector_asked = Signal(str)
+    """Show a tab of the inspector: "load", "sampling" or "system"."""
+    option_asked = Signal(str)
+    """Show a load option in the inspector, by its key."""
+    command_asked = Signal(str)
+    """Show what a command of another program means here."""
+    help_asked = Signal(str, str)
+    """Open the guide at a page and a section."""
+    model_asked = Signal()
+    """Have the user choose a model, whose load options are then shown."""
+    load_asked = Signal(LoadOptions)
+    """Load a model."""
+    notice_made = Signal(object)
+    """Show a Notice above every page."""
+    error_found = Signal(str, str)
+    """Show an error: its title and a sentence."""
+    announced = Signal(str)
+    """Have a screen reader say a text."""
+    restart_asked = Signal()
+    """Quit, and start QwenDesk again."""
