@@ -178,7 +178,8 @@ class App(Owner):
                 engine,
                 settings,
                 doubles.games or sources_of_this_pc(self.meters.service.state),
-                is_answering=lambda: self.chat.chat.busy or answers.is_answering,
+                chat=self.chat.chat,
+                answers=answers,
             )
         )
         served = ServedModels(

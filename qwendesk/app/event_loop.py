@@ -2,11 +2,13 @@
 
 import gc
 import sys
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import qasync
 from PySide6.QtCore import QObject, QTimer
+
+from qwendesk.chat.service import ChatService
 
 
 class EventLoop(qasync.QEventLoop):  # type: ignore[misc,unused-ignore]
@@ -50,16 +52,16 @@ def keep_collector_quick() -> None:
 
 
 class IdleCollector(QObject):
-    """Collects all generations once a minute unless `is_busy` returns True, for example while an answer streams."""
+    """Collects all generations once a minute unless the chat is busy."""
 
-    def __init__(self, is_busy: Callable[[], bool], parent: QObject) -> None:
+    def __init__(self, chat: ChatService, parent: QObject) -> None:
         super().__init__(parent)
-        self._is_busy = is_busy
+        self._chat = chat
         self._timer = QTimer(self, interval=_EVERY_MS)
         self._timer.timeout.connect(self.collect)
         self._timer.start()
 
     def collect(self) -> None:
         """Collect now unless busy."""
-        if not self._is_busy():
+        if not self._chat.busy:
             gc.collect()

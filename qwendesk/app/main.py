@@ -123,7 +123,7 @@ async def _run(app: QApplication, options: argparse.Namespace, instance: SingleI
         ending.callback(lambda: app.aboutToQuit.disconnect(end_at_once))
         parts.settings_view.appearance.apply(with_theme=options.theme is None)
         keep_collector_quick()
-        IdleCollector(lambda: parts.chat.busy, parts.window)
+        IdleCollector(parts.chat, parts.window)
         if remembers:
             last = read_window_state()
             restore_window(parts.window, parts.desktop.menus, parts.desktop.tray, last)

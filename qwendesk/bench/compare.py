@@ -7,7 +7,7 @@ model is loaded again at the end. So two models never share the memory.
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,12 +52,9 @@ class CompareService:
         engine: EngineService,
         client: EngineClient,
         runs: BenchRuns,
-        *,
-        new_seed: Callable[[], int] = draw_seed,
     ) -> None:
         """`client` is that of `engine`, the chat's engine."""
         self._engine, self._client, self._runs = engine, client, runs
-        self._new_seed = new_seed
         self.state = Observed(ComparisonState())
         self._work: asyncio.Task[None] | None = None
         self._is_stopping = self._has_own_engine = False
@@ -93,7 +90,7 @@ class CompareService:
 
     def _with_seed(self, column: Column) -> Column:
         """Return the column with a seed, so that an answer can be had again."""
-        return msgspec.structs.replace(column, seed=self._new_seed()) if column.seed == RANDOM_SEED else column
+        return msgspec.structs.replace(column, seed=draw_seed()) if column.seed == RANDOM_SEED else column
 
     async def _run(self, comparison: PromptComparison) -> None:
         try:

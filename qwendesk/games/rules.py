@@ -238,19 +238,17 @@ _RAM_LEFT_BYTES = 2 * GIB
 ReadHeaders = Callable[[LoadOptions], tuple[ModelFacts, ModelFacts | None] | LoadFailure]
 
 
-def _available_ram() -> int:
-    return int(psutil.virtual_memory().available)
-
-
 async def experts_on_cpu(
-    report: LoadReport, read_headers: ReadHeaders, available_ram: Callable[[], int] = _available_ram
+    report: LoadReport, read_headers: ReadHeaders, ram_bytes: int | None = None
 ) -> LoadOptions | None:
     """Return how to load this model with all its experts on the CPU, and everything else as it is.
 
-    None if it has no experts on a GPU, or if RAM would be short. `read_headers` blocks.
+    None if it has no experts on a GPU, or if RAM would be short. `read_headers` blocks. `ram_bytes` is the RAM that is
+    available; None takes what is so now.
     """
+    available = psutil.virtual_memory().available if ram_bytes is None else ram_bytes
     on_gpu = sum(row.weights_bytes for row in report.allocations if row.device != "CPU")
-    if not on_gpu or available_ram() - on_gpu < _RAM_LEFT_BYTES:
+    if not on_gpu or available - on_gpu < _RAM_LEFT_BYTES:
         return None
     headers = await asyncio.to_thread(read_headers, report.options)
     if isinstance(headers, LoadFailure) or not headers[0].expert_count:

@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 
+from qwendesk.chat.service import ChatService
 from qwendesk.core.app_options import AppOptions, GameAction, ProgramRule
 from qwendesk.core.errors import FailureGuard
 from qwendesk.core.failures import LoadFailure
@@ -33,6 +34,7 @@ from qwendesk.games.rules import (
 )
 from qwendesk.hardware.probes.full_screen import full_screen_program
 from qwendesk.hardware.programs import RunningProgram, is_same_program, running_programs, started_programs
+from qwendesk.meters.answer_meter import AnswerMeter
 from qwendesk.meters.meter_state import MeterState
 from qwendesk.settings.service import SettingsService
 
@@ -79,12 +81,13 @@ class GameMode:
         settings: SettingsService,
         sources: GameSources,
         *,
-        is_answering: Callable[[], bool],
+        chat: ChatService,
+        answers: AnswerMeter,
         move_experts: MoveExperts | None = None,
     ) -> None:
-        """`is_answering` returns whether an answer is running or being prepared."""
+        """`answers` knows those for other programs too."""
         self._engine, self._settings, self._sources = engine, settings, sources
-        self._is_answering = is_answering
+        self._chat, self._answers = chat, answers
         self._move_experts = move_experts or partial(experts_on_cpu, read_headers=engine.read_files)
         self.state = Observed(GameState())
         self._track = GameTrack()
@@ -222,7 +225,7 @@ class GameMode:
             self._done = cause
             self._show_done()
         elif self._engine.state.report is not None and (
-            self._is_answering() or self._engine.state.phase is Phase.ANSWERING
+            self._is_answering or self._engine.state.phase is Phase.ANSWERING
         ):
             self.state.set(GameState("waiting", cause.program) if cause is not None else self.state.value)
         elif cause is None:
@@ -231,6 +234,11 @@ class GameMode:
             await self._put_experts_on_cpu(cause)
         else:
             await self._unload(cause)
+
+    @property
+    def _is_answering(self) -> bool:
+        """Whether an answer is running or being prepared."""
+        return self._chat.busy or self._answers.is_answering
 
     async def _unload(self, cause: Cause) -> None:
         """Unload the model and let questions wait. A model that is unloaded already stays remembered."""
@@ -252,7 +260,7 @@ class GameMode:
         """Load the model with its experts on the CPU; unload it if that isn't possible."""
         report, original = self._engine.state.report, self._engine.state.requested
         options = await self._move_experts(report) if report is not None else None
-        if report is not self._engine.state.report or self._is_answering():
+        if report is not self._engine.state.report or self._is_answering:
             return  # the next look decides anew
         if options is None or report is None or original is None:
             await self._unload(msgspec.structs.replace(cause, action="unload"))

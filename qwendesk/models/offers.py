@@ -91,11 +91,12 @@ class OffersService:
         catalog: CatalogService,
         measured: Measurements,
         *,
-        ram_bytes: Callable[[], int] = lambda: psutil.virtual_memory().total,
+        ram_bytes: int = 0,
         drive: Callable[[], DriveKind] = lambda: "",
     ) -> None:
-        """`drive` returns the drive that models are downloaded to; it may block."""
-        self._engine, self._settings, self._catalog, self._ram_bytes = engine, settings, catalog, ram_bytes
+        """`ram_bytes` 0 means this PC's. `drive` returns the drive that models are downloaded to; it may block."""
+        self._engine, self._settings, self._catalog = engine, settings, catalog
+        self._ram_bytes = ram_bytes or psutil.virtual_memory().total
         self._measured, self._drive = measured, drive
         self.state = Observed(Offers())
         self._devices: Devices | EngineExit | None = None
@@ -177,7 +178,7 @@ class OffersService:
         known = devices.devices if isinstance(devices, Devices) else ()
         pc = make_pc(
             known,
-            self._ram_bytes(),
+            self._ram_bytes,
             reserve,
             problem,
             self._measured.speeds.gpu_factor,

@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 from PySide6.QtCore import QObject
@@ -36,10 +37,10 @@ def test_only_young_objects_are_collected_by_themselves(collections: list[int]) 
 
 
 def test_all_objects_are_collected_while_nothing_is_written(app: QApplication, collections: list[int]) -> None:
-    busy, parent = True, QObject()
-    collector = IdleCollector(lambda: busy, parent)
+    chat, parent = SimpleNamespace(busy=True), QObject()
+    collector = IdleCollector(chat, parent)
     collector.collect()
     assert 2 not in collections
-    busy = False
+    chat.busy = False
     collector.collect()
     assert 2 in collections

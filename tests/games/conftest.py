@@ -16,6 +16,7 @@ from qwendesk.engines.engine_service import EngineService
 from qwendesk.games.rules import ProgramMemory, VramPressure
 from qwendesk.games.service import GameMode, GameSources
 from qwendesk.hardware.programs import RunningProgram
+from qwendesk.meters.answer_meter import AnswerMeter
 from qwendesk.settings.service import SettingsService
 from tests.fakes.engine import FakeEngineClient, decide_by_default
 from tests.fakes.gaming_pc import REPORT
@@ -43,7 +44,8 @@ class GameDesk:
             self.engine,
             self.settings,
             GameSources(self._running, lambda: self.running, self._full_screen, lambda: self.pressure),
-            is_answering=lambda: self.chat.busy,
+            chat=self.chat,
+            answers=AnswerMeter(),
             move_experts=self._move_experts,
         )
 

@@ -20,6 +20,7 @@ from qwendesk.engines.engine_service import EngineService
 from qwendesk.games.rules import VramPressure
 from qwendesk.games.service import GameMode, GameSources
 from qwendesk.hardware.programs import RunningProgram
+from qwendesk.meters.answer_meter import AnswerMeter
 from qwendesk.settings.service import SettingsService
 from tests.games.conftest import GAME, rule
 
@@ -46,7 +47,8 @@ class RealDesk:
             self.engine,
             self.settings,
             GameSources(lambda: self.running, tuple, lambda: None, VramPressure),
-            is_answering=lambda: self.chat.busy,
+            chat=self.chat,
+            answers=AnswerMeter(),
             move_experts=self._move_no_experts,
         )
 

@@ -16,7 +16,7 @@ MOVED = msgspec.structs.replace(REPORT, options=msgspec.structs.replace(REPORT.o
 
 @pytest.mark.asyncio
 async def test_all_experts_move_and_the_rest_stays() -> None:
-    options = await experts_on_cpu(REPORT, lambda _options: (moe_35b(), mmproj_facts()), lambda: 46 * GIB)
+    options = await experts_on_cpu(REPORT, lambda _options: (moe_35b(), mmproj_facts()), 46 * GIB)
     assert options == msgspec.structs.replace(REPORT.options, n_cpu_moe=40, load_mode="none")
 
 
@@ -33,4 +33,4 @@ async def test_all_experts_move_and_the_rest_stays() -> None:
     ids=["dense", "too little RAM", "no GPU", "moved already", "unreadable"],
 )
 async def test_nothing_to_move(report: LoadReport, headers: object, ram_gib: int) -> None:
-    assert await experts_on_cpu(report, lambda _options: headers, lambda: ram_gib * GIB) is None
+    assert await experts_on_cpu(report, lambda _options: headers, ram_gib * GIB) is None

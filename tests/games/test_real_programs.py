@@ -16,6 +16,7 @@ from qwendesk.games.rules import ProgramMemory, VramPressure
 from qwendesk.games.service import GameMode, GameSources
 from qwendesk.hardware.probes.full_screen import full_screen_program
 from qwendesk.hardware.programs import running_programs, started_programs
+from qwendesk.meters.answer_meter import AnswerMeter
 from tests.games.conftest import OPTIONS, GameDesk, rule
 from tests.hardware.probes.x_windows import XWindows
 from tests.links import can_link
@@ -60,7 +61,8 @@ def real(desk: GameDesk) -> GameDesk:
         desk.engine,
         desk.settings,
         GameSources(running_programs, started_programs, full_screen_program, lambda: desk.pressure),
-        is_answering=lambda: desk.chat.busy,
+        chat=desk.chat,
+        answers=AnswerMeter(),
         move_experts=desk._move_experts,
     )
     return desk

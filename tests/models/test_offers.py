@@ -235,9 +235,7 @@ def catalog_service(load: Callable[[], Catalog] = load_catalog) -> CatalogServic
 
 
 async def make_service(desk: Desk, ram_gb: int = 32) -> OffersService:
-    return OffersService(
-        desk.engine, SettingsService(), catalog_service(), Measurements(), ram_bytes=lambda: ram_gb * GIB
-    )
+    return OffersService(desk.engine, SettingsService(), catalog_service(), Measurements(), ram_bytes=ram_gb * GIB)
 
 
 @pytest.mark.asyncio

@@ -217,7 +217,7 @@ def _gaming(pc: GamingPc, *, plans: bool = False) -> Parts:
     fake = FakeEngineClient()
     decide = None if plans else decide_by_default
     parts = build(client, decide=decide, doubles=Doubles(meters=source, make_client=lambda: fake))
-    parts.models.services.offers._ram_bytes = lambda: 64 * GIB
+    parts.models.services.offers._ram_bytes = 64 * GIB
     parts.window.resize(*_WINDOW)
     return parts
 

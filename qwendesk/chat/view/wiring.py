@@ -34,7 +34,7 @@ from qwendesk.engine.state import EngineState
 from qwendesk.hardware.ladder import StepDown
 from qwendesk.toolbox.edit_history import EditHistory
 from qwendesk.toolbox.knowledge.folder_indexes import FolderIndexes
-from qwendesk.toolbox.knowledge.source_reader import read_page, read_source
+from qwendesk.toolbox.knowledge.search import read_page, read_source
 from qwendesk.toolbox.service import ToolService
 from qwendesk.widgets.actions import ActionId
 from qwendesk.widgets.bind import bind, bind_field

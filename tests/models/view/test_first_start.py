@@ -163,7 +163,7 @@ async def test_first_start_without_gpu_says_so(make_desk: Callable[[], Desk], cl
     client.devices = client.devices[1:]
     desk = await first_start(make_desk)
     assert "no usable GPU" in desk.text_of("start.pc")
-    desk.parts.models.services.offers._ram_bytes = lambda: 64 * GIB
+    desk.parts.models.services.offers._ram_bytes = 64 * GIB
     await desk.parts.models.services.offers.refresh()
     assert desk.text_of("start.fit").startswith("Fits in RAM")
 

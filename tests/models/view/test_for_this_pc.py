@@ -153,7 +153,7 @@ async def test_fit_that_leaves_little_ram_is_shown_as_tight(
 ) -> None:
     client.devices = client.devices[1:]
     desk = await open_tab(make_desk)
-    desk.parts.models.services.offers._ram_bytes = lambda: 24 * GIB
+    desk.parts.models.services.offers._ram_bytes = 24 * GIB
     offers = await desk.parts.models.services.offers.refresh()
     tight, roomy = (next(each for each in offers.offers if each.id == name) for name in (HERO, "Qwen3.5-4B"))
     for offer, is_tight in ((tight, True), (roomy, False)):
@@ -187,7 +187,7 @@ async def test_download_buttons_of_the_table_look_like_buttons_unless_disabled(
 
 async def test_quants_that_do_not_fit_are_folded_below_those_that_do(make_desk: Callable[[], Desk]) -> None:
     desk = await open_tab(make_desk)
-    desk.parts.models.services.offers._ram_bytes = lambda: 8 * GIB
+    desk.parts.models.services.offers._ram_bytes = 8 * GIB
     desk.click("models.pc.again")
     await desk.until(lambda: desk.parts.models.services.offers.state.value.pc.ram_bytes == 8 * GIB)
     offer = desk.parts.models.services.offers.state.value.find(HERO)

@@ -25,7 +25,7 @@ def client(client: FakeEngineClient) -> FakeEngineClient:
 async def open_tab(make_desk: Callable[[], Desk], ram_gb: int = 64) -> Desk:
     desk = make_desk()
     offers = desk.parts.models.services.offers
-    offers._ram_bytes = lambda: ram_gb * GIB
+    offers._ram_bytes = ram_gb * GIB
     desk.click("rail.models")
     await offers.update()
     return desk

@@ -71,7 +71,7 @@ class Room:
             ),
         )
         ram_bytes = (64 if has_gpu else 8) * GIB
-        self.parts.models.services.offers._ram_bytes = lambda: ram_bytes
+        self.parts.models.services.offers._ram_bytes = ram_bytes
         self.parts.models.services.first_start._free_bytes = lambda _folder: 500 * GIB
         self.window, self.page = self.parts.window, self.parts.window.chat_page
         self.thread = self.page.thread_view
