@@ -30,11 +30,7 @@ class SwitchState(msgspec.Struct, frozen=True):
 class ServerSwitch:
     """Starts and stops the server. Call its methods on the event loop's thread."""
 
-    def __init__(
-        self,
-        server: ServerService,
-        settings: SettingsService,
-    ) -> None:
+    def __init__(self, server: ServerService, settings: SettingsService) -> None:
         self.server, self._settings = server, settings
         self.observed = Observed(SwitchState())
 
