@@ -14,6 +14,7 @@ from qwendesk.core.engine_manifest import EnginePack
 from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.owner import Owner
+from qwendesk.engine.answer_meter import AnswerMeter
 from qwendesk.engine.client import WorkerClient
 from qwendesk.engine.contract import BenchClient, EngineClient
 from qwendesk.engine.dry_run import ask_engine
@@ -37,7 +38,6 @@ from qwendesk.help.app_updates import AppUpdates
 from qwendesk.hub.header_cache import HeaderCache
 from qwendesk.mcp.service import McpService
 from qwendesk.mcp.tools import join_servers
-from qwendesk.meters.answer_meter import AnswerMeter, metered_client
 from qwendesk.meters.services import MeterServices, MeterSource
 from qwendesk.models.library_service import LibraryService
 from qwendesk.models.services import ModelFiles, ModelServices
@@ -99,7 +99,7 @@ class App(Owner):
         options = settings.state
         self.remote = own(RemoteService(options, addresses))
         self.answers = answers = AnswerMeter()
-        self.client = client = metered_client(RoutedClient(client, self.remote.client), answers)
+        self.client = client = RoutedClient(client, self.remote.client, answers)
 
         # The engine, and what it needs to load a model.
         headers = HeaderCache()

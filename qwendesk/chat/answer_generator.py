@@ -79,58 +79,23 @@ class AnswerGenerator:
         self._states = states
         self._client, self._models, self._saver, self._notify = client, models, saver, notify
         self._stream: AnswerStream | None = None
-        self._task: asyncio.Task[ChatNode] | None = None
+        self.task: asyncio.Task[ChatNode] | None = None
+        """The task of `run`, which whoever starts it sets: it can then be stopped before it begins."""
 
-    def start(
+    async def run(
         self,
         prepare: Callable[[], Awaitable[Conversation]],
-        settings: Callable[[], ChatSettings],
+        settings_now: Callable[[], ChatSettings],
         *,
         thinking: bool,
         adjust: Adjust | None = None,
-    ) -> "asyncio.Task[ChatNode]":
-        """Start generating. `prepare` reads the question's files and returns the conversation to answer.
-
-        `settings` returns those of the chat. The prompt follows what they are now, to the end of the answer; a tool or
-        a folder that is taken away meanwhile can't be used any more.
-        """
-        self._task = asyncio.create_task(self._run(prepare, settings(), settings, adjust, thinking=thinking))
-        return self._task
-
-    async def stop(self) -> None:
-        if self._rounds is not None and self._rounds.is_running:
-            self._rounds.stop()
-        elif self._stream is not None:
-            await self._stream.cancel()
-        else:
-            self.drop()
-
-    def stop_call(self, call_id: str) -> None:
-        """Stop one tool call that runs; the answer goes on without its result."""
-        if self._rounds is not None:
-            self._rounds.stop_call(call_id)
-
-    async def answer_now(self) -> None:
-        """End the reasoning, and call no tools any more."""
-        if self._rounds is not None:
-            self._rounds.answer_now()
-        if self._stream is not None:
-            await self._stream.answer_now()
-
-    def drop(self) -> None:
-        """Stop without waiting for the engine, because the chat was closed."""
-        if self._task is not None:
-            self._task.cancel()
-
-    async def _run(
-        self,
-        prepare: Callable[[], Awaitable[Conversation]],
-        settings: ChatSettings,
-        settings_now: Callable[[], ChatSettings],
-        adjust: Adjust | None,
-        *,
-        thinking: bool,
     ) -> ChatNode:
+        """Generate the answer and return it. `prepare` reads the question's files and returns the conversation.
+
+        `settings_now` returns the settings of the chat. The prompt follows what they are at first, to the end of the
+        answer; a tool or a folder that is taken away meanwhile can't be used any more.
+        """
+        settings = settings_now()
         partial = self.partial
         try:
             conversation = await prepare()
@@ -167,6 +132,31 @@ class AnswerGenerator:
             if states is not None:
                 states.end_answer(chat_id, stats.total_tokens)
         return node
+
+    async def stop(self) -> None:
+        if self._rounds is not None and self._rounds.is_running:
+            self._rounds.stop()
+        elif self._stream is not None:
+            await self._stream.cancel()
+        else:
+            self.drop()
+
+    def stop_call(self, call_id: str) -> None:
+        """Stop one tool call that runs; the answer goes on without its result."""
+        if self._rounds is not None:
+            self._rounds.stop_call(call_id)
+
+    async def answer_now(self) -> None:
+        """End the reasoning, and call no tools any more."""
+        if self._rounds is not None:
+            self._rounds.answer_now()
+        if self._stream is not None:
+            await self._stream.answer_now()
+
+    def drop(self) -> None:
+        """Stop without waiting for the engine, because the chat was closed."""
+        if self.task is not None:
+            self.task.cancel()
 
     async def _answer(self, asked: "_Asked") -> tuple[ChatNode, AnswerStats]:
         """Generate, run the tools that were called, go on, until the model answers. Return as `_read`."""

@@ -192,7 +192,9 @@ class ChatService:
         answer is generated.
         """
         images = [ImagePart(path=str(each), sha256="") if isinstance(each, Path) else each for each in pictures]
-        return await self._ask(tree_edits.last_id(self._chat.tree), request.question_message(text, images, documents))
+        message = request.question_message(text, images, documents)
+        question = self._question(tree_edits.last_id(self._chat.tree), message)
+        return await self._answer(question, tree_edits.new_answer(question.id))
 
     async def edit_question(
         self,
@@ -206,7 +208,8 @@ class ChatService:
         images = turn.question.images if pictures is None else pictures
         kept = turn.question.documents if documents is None else documents
         parent_id = self._chat.node_of(turn, "question").parent_id
-        return await self._ask(parent_id, request.question_message(text, images, kept), kept=index)
+        question = self._question(parent_id, request.question_message(text, images, kept))
+        return await self._answer(question, tree_edits.new_answer(question.id), kept=index)
 
     def edit_answer(self, turn_id: int, *, text: str, reasoning: str) -> None:
         """Add another version of an answer, written by the user."""
@@ -317,15 +320,15 @@ class ChatService:
         if self._generator is not None:
             await self._generator.answer_now()
 
-    async def _ask(self, parent_id: str, message: Message, kept: int | None = None) -> Turn:
+    def _question(self, parent_id: str, message: Message) -> ChatNode:
+        """Return a new question after the message `parent_id`. Raise BadRequest if it can't be asked."""
         self._refuse_while_busy()
         if not message.text.strip() and not message.images and not message.documents:
             raise BadRequest(tr("Nothing to send"), tr("Write a message, or attach a picture or a document."))
-        question = tree_edits.new_question(parent_id, message)
-        return await self._answer(question, tree_edits.new_answer(question.id), kept=kept)
+        return tree_edits.new_question(parent_id, message)
 
     async def _answer(
-        self, question: ChatNode, node: ChatNode, kept: int | None, adjust: Adjust | None = None, *,
+        self, question: ChatNode, node: ChatNode, kept: int | None = None, adjust: Adjust | None = None, *,
         keeps_thinking: bool = False, calls_again: bool = False,
     ) -> Turn:  # fmt: skip
         """Generate the answer `node`, or the rest of it.
@@ -347,7 +350,8 @@ class ChatService:
         self._update_state()
         thinking = self.thinking if partial.begun.is_empty else bool(partial.begun.reasoning)
         prepare = functools.partial(chat.prepare_answer, question, node)
-        task = generator.start(prepare, lambda: chat.settings, thinking=thinking, adjust=adjust)
+        work = generator.run(prepare, lambda: chat.settings, thinking=thinking, adjust=adjust)
+        task = generator.task = asyncio.create_task(work)
         if kept is not None:
             self._subscribers.notify(TurnsReplaced(kept))
         self._subscribers.notify(TurnStarted(partial.turn_id))

@@ -1,18 +1,17 @@
-"""Measures the speed of prompt processing and generation while answers pass from the engine client to the chat."""
+"""Measures the speed of prompt processing and generation while answers pass from an engine to their readers."""
 
 import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
-from typing import Any, cast
 
 import msgspec
 
 from qwendesk.core.failures import EngineExit
 from qwendesk.core.stats import AnswerStats
 from qwendesk.core.subscribers import Subscribers
-from qwendesk.engine.contract import AnswerItem, AnswerStream, EngineClient
-from qwendesk.engine.protocol import CallDelta, Delta, Finished, Generate, PromptProgress, RequestFailed
+from qwendesk.engine.contract import AnswerItem, AnswerStream
+from qwendesk.engine.protocol import CallDelta, Delta, Finished, PromptProgress, RequestFailed
 
 _WINDOW_S = 2.0
 """The current decode speed is the average over this time."""
@@ -95,23 +94,7 @@ class AnswerMeter:
         self._finished.notify(stats)
 
 
-def metered_client(client: EngineClient, meter: AnswerMeter) -> EngineClient:
-    """Return `client` with its answers measured by `meter`."""
-    return cast(EngineClient, _MeteredClient(client, meter))
-
-
-class _MeteredClient:
-    def __init__(self, client: EngineClient, meter: AnswerMeter) -> None:
-        self._client, self._meter = client, meter
-
-    def generate(self, request: Generate) -> AnswerStream:
-        return _MeteredStream(self._client.generate(request), self._meter)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._client, name)
-
-
-class _MeteredStream:
+class MeteredStream:
     """An answer that counts as running from the first request for an item until it ends or its reader stops."""
 
     def __init__(self, stream: AnswerStream, meter: AnswerMeter) -> None:

@@ -8,11 +8,11 @@ import msgspec
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
+from qwendesk.engine.answer_meter import AnswerMeter
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.hardware.spill import HEADROOM_BYTES, SpillState
-from qwendesk.meters.answer_meter import AnswerMeter
 from qwendesk.meters.meter_state import GpuBar, MeterState
 from qwendesk.meters.spill_remedies import (
     EjectedModel,

@@ -15,6 +15,7 @@ from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.stats import AnswerStats
 from qwendesk.core.units import MIB
+from qwendesk.engine.answer_meter import AnswerMeter
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.engines.engine_service import EngineService
@@ -23,7 +24,6 @@ from qwendesk.hardware.engine_gpus import match_gpus, spill_sample
 from qwendesk.hardware.snapshot import GpuReading, Snapshot
 from qwendesk.hardware.snapshot_reader import SnapshotReader
 from qwendesk.hardware.spill import GpuAllocation, SpillState, SpillTrack, slowdown, start, step, worst
-from qwendesk.meters.answer_meter import AnswerMeter
 from qwendesk.meters.meter_state import (
     MeterState,
     Spill,

@@ -7,11 +7,11 @@ import msgspec
 from qwendesk.core.app_options import AppOptions
 from qwendesk.core.observed import Observed
 from qwendesk.core.owner import Owner
+from qwendesk.engine.answer_meter import AnswerMeter
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.measured_speeds import MeasuredSpeeds
 from qwendesk.engines.measurements import Measurements
 from qwendesk.hardware.snapshot_reader import SnapshotReader
-from qwendesk.meters.answer_meter import AnswerMeter
 from qwendesk.meters.load_comparer import LoadComparer
 from qwendesk.meters.remedy_service import RemedyService
 from qwendesk.meters.service import MeterService

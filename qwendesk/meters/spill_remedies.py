@@ -11,13 +11,13 @@ from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import MachineMemory
 from qwendesk.core.units import GIB
+from qwendesk.engine.answer_meter import AnswerMeter
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.hardware.expert_layers import count_cpu_expert_layers
 from qwendesk.hardware.ladder import ModelShape, StepId, experts_off_gpus, layers_on_gpu, step_levels
 from qwendesk.hardware.memory_estimate import memory_use
 from qwendesk.hardware.speed_estimate import estimate_speed
 from qwendesk.hardware.spill import HEADROOM_BYTES
-from qwendesk.meters.answer_meter import AnswerMeter
 from qwendesk.meters.meter_state import GpuBar, VramConsumer
 
 RemedyId = StepId | Literal["both", "eject"]

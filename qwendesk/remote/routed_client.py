@@ -6,6 +6,7 @@ from qwendesk.core.failures import EngineExit, LoadFailure
 from qwendesk.core.options import DecidedOptions
 from qwendesk.core.served_model import is_served
 from qwendesk.core.subscribers import Subscribers
+from qwendesk.engine.answer_meter import AnswerMeter, MeteredStream
 from qwendesk.engine.contract import AnswerStream, EngineClient
 from qwendesk.engine.protocol import (
     Devices,
@@ -26,9 +27,12 @@ class RoutedClient:
     this PC starts one for a moment, and then only what it found is passed on.
     """
 
-    def __init__(self, local: EngineClient, make_remote: Callable[[], EngineClient]) -> None:
-        """`make_remote` is called with the first model on a server, because HTTP takes a moment to import."""
-        self._local, self._make_remote = local, make_remote
+    def __init__(self, local: EngineClient, make_remote: Callable[[], EngineClient], answers: AnswerMeter) -> None:
+        """`make_remote` is called with the first model on a server, because HTTP takes a moment to import.
+
+        All answers are measured by `answers`.
+        """
+        self._local, self._make_remote, self._answers = local, make_remote, answers
         self._remote: EngineClient | None = None
         self._current = local
         self._subscribers = Subscribers[EngineEvent]()
@@ -66,7 +70,7 @@ class RoutedClient:
         return devices
 
     def generate(self, request: Generate) -> AnswerStream:
-        return self._current.generate(request)
+        return MeteredStream(self._current.generate(request), self._answers)
 
     async def ask(self, request: Query[ReplyT_co]) -> ReplyT_co | RequestFailed | EngineExit:
         return await self._current.ask(request)

@@ -7,14 +7,20 @@ import pytest_asyncio
 from qwendesk.chat.service import ChatService
 from qwendesk.core.app_options import AppOptions
 from qwendesk.core.observed import Observed
+from qwendesk.engine.answer_meter import AnswerMeter
+from qwendesk.engine.contract import EngineClient
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.measured_speeds import MeasuredSpeeds
 from qwendesk.engines.measurements import Measurements
-from qwendesk.meters.answer_meter import AnswerMeter, metered_client
 from qwendesk.meters.remedy_service import RemedyService
 from qwendesk.meters.service import MeterService
+from qwendesk.remote.routed_client import RoutedClient
 from tests.fakes.engine import decide_by_default
 from tests.fakes.gaming_pc import OPTIONS, GamingPc, engine_on, estimated, reader_of
+
+
+def never_connected() -> EngineClient:
+    raise AssertionError("no model on a server is used here")
 
 
 class MeterDesk:
@@ -25,7 +31,7 @@ class MeterDesk:
         self.now_s = 0.0
         self.client = engine_on(self.pc)
         self.answers = AnswerMeter(lambda: self.now_s)
-        client = metered_client(self.client, self.answers)
+        client = RoutedClient(self.client, never_connected, self.answers)
         self.engine = EngineService(client, decide=decide_by_default)
         self.chat = ChatService(client, self.engine)
         self.remedies = RemedyService(self.engine, self.answers, estimated)

@@ -9,9 +9,9 @@ from qwendesk.core import paths
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.units import GIB
+from qwendesk.engine.answer_meter import AnswerMeter
 from qwendesk.engine.state import EngineState
 from qwendesk.engines.load_decision import facts_for
-from qwendesk.meters.answer_meter import AnswerMeter
 from qwendesk.meters.spill_remedies import find_remedies, load_estimator
 from tests.draft_head_model import write_demo_with_head
 

@@ -7,6 +7,7 @@ import pytest
 from qwendesk.core.messages import text_message
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.served_model import ServedModel
+from qwendesk.engine.answer_meter import AnswerMeter
 from qwendesk.engine.protocol import Finished, Generate, LoadReport
 from qwendesk.engine.state import Phase
 from qwendesk.engines.engine_service import EngineService
@@ -42,7 +43,7 @@ async def test_cancelled_at_each_await_a_change_of_place_leaves_one_model_or_non
             remotes.append(RemoteClient(RemoteServer, lambda _: ""))
             return remotes[-1]
 
-        client = RoutedClient(local, make_remote)
+        client = RoutedClient(local, make_remote, AnswerMeter())
         engine = EngineService(client, decide=decide_by_default)
         assert isinstance(await engine.load(there if begins_there else HERE), LoadReport)
         change = engine.load(HERE if begins_there else there)

@@ -11,6 +11,7 @@ from qwendesk.core.app_options import AppOptions
 from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions, decided_options
 from qwendesk.core.served_model import ServedModel
+from qwendesk.engine.answer_meter import AnswerMeter
 from qwendesk.engine.protocol import Devices, LoadReport
 from qwendesk.engine.state import Phase
 from qwendesk.engines.engine_service import EngineService
@@ -159,7 +160,7 @@ async def test_a_model_on_a_server_takes_the_place_of_a_file_and_back(remote):
     served = await remote.serve(made_up_server.llama_server())
     service = RemoteService(Observed(AppOptions()))
     engine = EngineService(
-        RoutedClient(local, service.client), decide=lambda options, _devices: decided_options(options)
+        RoutedClient(local, service.client, AnswerMeter()), decide=lambda options, _devices: decided_options(options)
     )
     phases = []
     engine.subscribe(lambda state: phases.append(state.phase))
