@@ -1,4 +1,4 @@
-"""Writes a small file on another thread, so that a slow disk never blocks the window."""
+"""Work on other threads, so that a slow disk never blocks the window: calls that can be stopped, and small files."""
 
 import asyncio
 import logging
@@ -11,6 +11,21 @@ from qwendesk.core.json_file import JsonFile
 _logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+
+async def run_in_thread(run: Callable[[Callable[[], bool]], T]) -> T:
+    """Call `run` on another thread with a function that says whether to stop. If this is cancelled, wait for its end.
+
+    A task that doesn't wait would leave files half written while the next one begins with them.
+    """
+    stop = threading.Event()
+    thread = asyncio.create_task(asyncio.to_thread(run, stop.is_set))
+    try:
+        return await asyncio.shield(thread)
+    except asyncio.CancelledError:
+        stop.set()
+        await asyncio.gather(thread, return_exceptions=True)
+        raise
 
 
 class BackgroundWriter(Generic[T]):

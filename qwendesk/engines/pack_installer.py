@@ -1,13 +1,12 @@
 """Adds engine packs that a user has as a file: reads and unpacks them, tries them, and keeps those that run."""
 
 import asyncio
-import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
+from qwendesk.core.background_writer import run_in_thread
 from qwendesk.core.engine_manifest import EngineFolder, EngineManifest, EnginePack
 from qwendesk.core.permissions import make_folder
 from qwendesk.core.translation import tr
@@ -15,7 +14,6 @@ from qwendesk.engines.engine_choice import INSTALLED, EngineChoiceService
 from qwendesk.engines.pack_file import (
     BadPack,
     PackFile,
-    Stopped,
     adding_alone,
     finish_interrupted,
     not_saved,
@@ -25,8 +23,6 @@ from qwendesk.engines.pack_file import (
 )
 from qwendesk.engines.packs import SCANNER_TIMEOUT_S, this_platform
 from qwendesk.engines.trial import EngineTrial
-
-T = TypeVar("T")
 
 
 class PackInstaller:
@@ -41,7 +37,7 @@ class PackInstaller:
 
     async def read(self, path: Path) -> PackFile:
         """Return the pack at `path`, which may be added once the user agrees. Raises BadPack."""
-        pack = await _in_thread(partial(read_pack_file, path, self._listed))
+        pack = await run_in_thread(partial(read_pack_file, path, self._listed))
         await self._engines.find_engines()
         self._check(pack.manifest)
         return pack
@@ -59,7 +55,7 @@ class PackInstaller:
                 if not is_alone:
                     raise BadPack(tr("Another window or command is adding an engine. Try again when it has finished."))
                 try:
-                    engine = await _in_thread(partial(unpack, pack, folder))
+                    engine = await run_in_thread(partial(unpack, pack, folder))
                     _check_trial(pack, await self._engines.try_unpacked(engine))
                     yield engine
                 finally:
@@ -104,15 +100,3 @@ def _check_trial(pack: PackFile, trial: EngineTrial) -> None:
             tr("{0} can't be used on this PC yet, so it was not added. {1} Once that is solved, add it again.",
                name, trial.reason)
         )  # fmt: skip
-
-
-async def _in_thread(run: Callable[[Stopped], T]) -> T:
-    """Call `run` on another thread. If this is cancelled, stop `run` and wait for its end."""
-    stop = threading.Event()
-    thread = asyncio.create_task(asyncio.to_thread(run, stop.is_set))
-    try:
-        return await asyncio.shield(thread)
-    except asyncio.CancelledError:
-        stop.set()
-        await asyncio.gather(thread, return_exceptions=True)
-        raise

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from qwendesk.core.background_writer import run_in_thread
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.links import real_path
 from qwendesk.core.observed import Observed
@@ -165,9 +166,12 @@ class LibraryService:
         planned = await asyncio.to_thread(self._plan_import, source, how, target)
         if isinstance(planned, NotImported):
             return planned
-        outcome = await asyncio.to_thread(import_files, planned, cancelled, progress)
-        await self.refresh()
-        return outcome
+        try:
+            return await run_in_thread(
+                lambda is_stopped: import_files(planned, lambda: is_stopped() or cancelled(), progress)
+            )
+        finally:
+            await asyncio.shield(self.refresh())
 
     def _plan_import(self, source: Path, how: How, target: Path) -> tuple[ImportItem, ...] | NotImported:
         place = self._app_place_of(target)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from qwendesk.bench.auto_tune import AutoTune
 from qwendesk.bench.bench_engine import BenchEngine
 from qwendesk.bench.bench_runs import BenchRuns
 from qwendesk.bench.compare import CompareService
@@ -16,9 +17,15 @@ from qwendesk.bench.quality_service import QualityPlan, QualityService
 from qwendesk.bench.records import BenchRecords
 from qwendesk.bench.speed_service import SpeedService
 from qwendesk.bench.speeds import SpeedPlan
+from qwendesk.core.app_options import AppOptions
+from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.state import Phase
 from qwendesk.engines.engine_service import EngineService
+from qwendesk.engines.load_planner import LoadPlanner
+from qwendesk.engines.measurements import Measurements
+from qwendesk.settings.profiles import ProfilesService
+from tests.bench.test_auto_tune import DEMO, Clock, Watch
 from tests.cancelling import cancelled_at, public_coroutines
 from tests.fakes.bench import FakeBenchClient
 from tests.fakes.engine import FakeEngineClient, decide_by_default
@@ -70,11 +77,32 @@ async def compare(runs: BenchRuns, _folder: Path) -> None:
         await engine.close()
 
 
+async def tune(runs: BenchRuns, folder: Path) -> None:
+    """Measure the user's settings and a few others, until the clock says that the time is up."""
+    profiles, clock = ProfilesService(folder / "profiles.json"), Clock()
+
+    async def reload(_model: str) -> None:
+        return
+
+    service = AutoTune(
+        runs, profiles, make_plan=LoadPlanner(Observed(AppOptions(reserve_gb=1.0)), Measurements()).plan,
+        read_facts=lambda _options: None, make_watch=lambda *_: Watch(has_spilled=False), reload=reload, clock=clock,
+        call_later=clock.call_later, longest_s=8.0, test_s=0.02,
+    )  # fmt: skip
+    try:
+        await service.run(DEMO)
+    finally:
+        assert not service.state.value.is_running
+        assert service.state.value.current is None
+        await profiles.close()
+
+
 RUNS: dict[str, Runs] = {
     "run": lambda runs, _: runs.run("speed", measured),
     "speed": speed,
     "quality": quality,
     "compare": compare,
+    "tune": tune,
 }
 
 
@@ -83,6 +111,7 @@ async def test_every_coroutine_of_the_measurements_is_tried() -> None:
     assert public_coroutines(SpeedService) == {"choose", "run"}
     assert public_coroutines(CompareService) == {"run"}
     assert public_coroutines(QualityService) == {"read", "run"}
+    assert public_coroutines(AutoTune) == {"run", "use"}
 
 
 @pytest.mark.parametrize("when_done", [False, True])

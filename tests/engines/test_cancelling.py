@@ -27,6 +27,7 @@ METHODS: dict[str, Callable[[EngineService], Coroutine[Any, Any, Any]]] = {
     "load_demo": EngineService.load_demo,
     "load_mmproj": lambda engine: engine.load_mmproj(paths.demo_mmproj()),
     "reload": EngineService.reload,
+    "reload_if_loaded": lambda engine: engine.reload_if_loaded(OPTIONS.model),
     "wait_for_retry": EngineService.wait_for_retry,
     "load_retry": EngineService.load_retry,
     "probe": EngineService.probe,

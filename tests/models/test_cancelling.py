@@ -1,13 +1,20 @@
-"""Whoever waits for a download may be cancelled at any moment: none is lost, and the next one arrives."""
+"""Whoever waits for a download or a move may be cancelled at any moment: nothing is lost, and the next one works."""
 
+import asyncio
 import itertools
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from qwendesk.hub.library import LibraryModel
+from qwendesk.hub.model_import import Imported
 from qwendesk.models.downloads import DownloadsService
+from qwendesk.models.moves import MovesService
 from tests.cancelling import cancelled_at, public_coroutines
+from tests.hub.verified import unsloth
+from tests.models.library import ModelHome, make_model_home
 from tests.models.test_downloads import BIG, REPO, Desk, desk
 
 __all__ = ["desk"]
@@ -67,3 +74,56 @@ async def test_cancelled_at_each_await_it_loses_no_download(desk: Desk, name: st
             break
         await desk.close()
         desk.restart()
+
+
+async def imported(home: ModelHome, model: LibraryModel, target: Path) -> None:
+    await home.models.add_models_folder(str(target))
+    await home.models.import_model(Path(model.path), "copy", target)
+
+
+MOVES: dict[str, Callable[[MovesService, ModelHome, LibraryModel, Path], Coroutine[Any, Any, Any]]] = {
+    "move": lambda moves, _home, model, target: moves.move(model, target, "move"),
+    "copy": lambda moves, _home, model, target: moves.move(model, target, "copy"),
+    "close": lambda moves, _home, _model, _target: moves.close(),
+    "import_model": lambda _moves, home, model, target: imported(home, model, target),
+}
+
+
+async def test_every_coroutine_of_the_moves_is_tried() -> None:
+    assert public_coroutines(MovesService) == {"move", "close"}
+
+
+@pytest.mark.parametrize("when_done", [False, True])
+@pytest.mark.parametrize("name", MOVES)
+async def test_a_move_that_is_cancelled_at_each_await_leaves_no_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, when_done: bool
+) -> None:
+    model_home = make_model_home(tmp_path, monkeypatch)
+    for number in itertools.count(1):
+        checks = model_home.checks()
+        moves, target = MovesService(model_home.models, checks), model_home.root / f"target {number}"
+        target.mkdir()
+        source = model_home.ours / "o/a-GGUF" / f"a{number}.gguf"
+        unsloth(source)
+        await model_home.models.refresh()
+        model = model_home.models.find(str(source))
+        assert model is not None
+
+        has_ended = await cancelled_at(number, MOVES[name](moves, model_home, model, target), when_done=when_done)
+
+        assert not moves.running.value
+        assert not list(target.rglob("*.importing*"))
+        arrived = list(map(str, target.rglob("*.gguf")))
+        # The scan that learns of it goes on by itself.
+        while not set(arrived) <= {each.path for each in model_home.models.current.everything}:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        assert arrived or source.exists()
+        again = MovesService(model_home.models, checks)
+        left = model_home.models.find(arrived[0] if arrived else str(source))
+        assert left is not None
+        (model_home.root / f"next {number}").mkdir()
+        assert isinstance(await again.move(left, model_home.root / f"next {number}", "copy"), Imported)
+        await again.close()
+        await checks.close()
+        if has_ended:
+            break
