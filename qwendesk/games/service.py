@@ -15,6 +15,7 @@ from qwendesk.core.failures import LoadFailure
 from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.served_model import is_served
+from qwendesk.engine.answer_meter import AnswerMeter
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.engines.engine_service import EngineService
@@ -34,7 +35,6 @@ from qwendesk.games.rules import (
 )
 from qwendesk.hardware.probes.full_screen import full_screen_program
 from qwendesk.hardware.programs import RunningProgram, is_same_program, running_programs, started_programs
-from qwendesk.meters.answer_meter import AnswerMeter
 from qwendesk.meters.meter_state import MeterState
 from qwendesk.settings.service import SettingsService
 

@@ -11,12 +11,12 @@ from qwendesk.chat.service import ChatService
 from qwendesk.core.app_options import ProgramRule
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.units import GIB
+from qwendesk.engine.answer_meter import AnswerMeter
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.games.rules import ProgramMemory, VramPressure
 from qwendesk.games.service import GameMode, GameSources
 from qwendesk.hardware.programs import RunningProgram
-from qwendesk.meters.answer_meter import AnswerMeter
 from qwendesk.settings.service import SettingsService
 from tests.fakes.engine import FakeEngineClient, decide_by_default
 from tests.fakes.gaming_pc import REPORT

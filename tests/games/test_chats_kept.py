@@ -14,13 +14,13 @@ from qwendesk.core.app_options import AppOptions
 from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.paths import demo_model
+from qwendesk.engine.answer_meter import AnswerMeter
 from qwendesk.engine.client import WorkerClient
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.games.rules import VramPressure
 from qwendesk.games.service import GameMode, GameSources
 from qwendesk.hardware.programs import RunningProgram
-from qwendesk.meters.answer_meter import AnswerMeter
 from qwendesk.settings.service import SettingsService
 from tests.games.conftest import GAME, rule
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from qwendesk.core.units import GIB
+from qwendesk.engine.answer_meter import AnswerMeter
 from qwendesk.games.rules import ProgramMemory, VramPressure
 from qwendesk.games.service import GameMode, GameSources
 from qwendesk.hardware.probes.full_screen import full_screen_program
 from qwendesk.hardware.programs import running_programs, started_programs
-from qwendesk.meters.answer_meter import AnswerMeter
 from tests.games.conftest import OPTIONS, GameDesk, rule
 from tests.hardware.probes.x_windows import XWindows
 from tests.links import can_link
