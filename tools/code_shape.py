@@ -19,7 +19,7 @@ PACKAGE = "qwendesk"
 ROOT = Path(__file__).resolve().parent.parent
 SERVICES_OF_A_BUILDER = 5
 """A function that takes or builds so many services is composition."""
-_WIRING = ("wiring.py", "services.py", "parts.py", "feature_joins.py", "mcp_tools.py")
+_WIRING = ("wiring.py", "services.py", "parts.py")
 _SIMPLE = {"bool", "int", "float", "str"}
 _CLOCKS = {"clock", "now"}
 _CANCEL_CHECKS = {"is_cancelled", "is_cut", "cancelled", "is_stopped", "done", "is_gone"}
