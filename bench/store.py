@@ -122,8 +122,7 @@ def _list(store: Store) -> bool:
     from PySide6.QtWidgets import QApplication  # noqa: PLC0415 - only here is Qt needed
 
     from qwendesk.chat.view.sidebar.chat_list import ChatList  # noqa: PLC0415
-    from qwendesk.chat.view.sidebar.chat_model import ChatModel  # noqa: PLC0415
-    from qwendesk.chat.view.sidebar.rows import rows_of  # noqa: PLC0415
+    from qwendesk.chat.view.sidebar.chat_model import ChatModel, rows_of  # noqa: PLC0415
     from qwendesk.widgets.theme_keeper import ThemeKeeper  # noqa: PLC0415
 
     app = QApplication([])

@@ -9,12 +9,10 @@ import msgspec
 
 from qwendesk.chat.chat_saver import ChatSaver
 from qwendesk.chat.chat_state import CallsChanged, ChatEvent, PromptProcessed, TextAdded
-from qwendesk.chat.image_parts import messages_to_send
-from qwendesk.chat.incognito_images import IncognitoImages
+from qwendesk.chat.image_parts import IncognitoImages, messages_to_send
 from qwendesk.chat.partial_answer import PartialAnswer
-from qwendesk.chat.request import request_messages, request_options
+from qwendesk.chat.request import estimate_if_too_large, request_messages, request_options, too_large_sentence
 from qwendesk.chat.state_files import StateFiles
-from qwendesk.chat.token_count import estimate_if_too_large, too_large_sentence
 from qwendesk.chat.tool_rounds import ChatTools, ToolRounds, holds_untyped_text, still_allowed
 from qwendesk.core.chat_tree import ChatNode
 from qwendesk.core.chats import ChatSettings

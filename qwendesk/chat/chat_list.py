@@ -6,26 +6,67 @@ a newer version, or a disk error), the app works in memory only and reports that
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import msgspec
 
-from qwendesk.chat.chat_list_state import ChatListEvent, ChatListState, ChatOpened, StoreProblem, StoreWorksAgain
 from qwendesk.chat.chat_saver import ChatSaved, SaverEvent, SavingFailed, SavingWorksAgain, StoreChatSaver
 from qwendesk.chat.drafts import NEW_CHAT, Drafts
-from qwendesk.chat.folder_list import FolderList
-from qwendesk.chat.listed_chats import ListedChats
+from qwendesk.chat.listed_chats import FolderList, ListedChats
 from qwendesk.chat.reopen_guard import MayReopen, always
 from qwendesk.chat.store_tasks import DailyBackup, InheritedSettings, PendingWrites, SummaryReader
 from qwendesk.chat.tree_edits import new_id, shown_up_to
 from qwendesk.core.chat_tree import ChatTree
-from qwendesk.core.chats import ChatSettings, ChatSummary, ReadPosition, SavedDraft, SearchHit
-from qwendesk.core.observed import Observed
-from qwendesk.core.subscribers import Subscribers
+from qwendesk.core.chats import ChatSettings, ChatSummary, Folder, ReadPosition, SavedDraft, SearchHit
+from qwendesk.core.observed import Observed, Subscribers
 from qwendesk.core.translation import tr
 from qwendesk.store.database import StoreFailure
 from qwendesk.store.opening import Store, StoreReport, choose_backup, open_store
+
+
+class ChatListState(msgspec.Struct, frozen=True, kw_only=True):
+    current_id: str
+    """Id of the open chat. The chat is added to `summaries` with its first message."""
+    is_incognito: bool = False
+    """Nothing of the open chat is written to disk."""
+    is_loaded: bool = False
+    """The store is open, and `summaries` contains its chats."""
+    summaries: Mapping[str, ChatSummary] = {}
+    """All chats that have a message, by id, archived ones included."""
+    folders: tuple[Folder, ...] = ()
+    """Sorted by name."""
+    collapsed_folders: frozenset[str] = frozenset()
+    """Ids of the folders whose chats are hidden in the list."""
+
+
+class ChatOpened(msgspec.Struct, frozen=True):
+    """Another chat was opened: an empty one, or one from the store."""
+
+    chat_id: str
+    tree: ChatTree
+    settings: ChatSettings
+    node_id: str = ""
+    """Id of the message to jump to; "" for none."""
+    position: ReadPosition = ReadPosition()
+    draft: SavedDraft = SavedDraft()
+
+
+class StoreProblem(msgspec.Struct, frozen=True):
+    """A problem of the chats file that the user should know about."""
+
+    title: str
+    sentence: str
+    backup: str = ""
+    """Name of a backup that can be restored instead; "" if none is offered."""
+
+
+class StoreWorksAgain(msgspec.Struct, frozen=True):
+    """The last StoreProblem about saving is solved."""
+
+
+ChatListEvent = ChatOpened | StoreProblem | StoreWorksAgain
+
 
 _LAST_CHAT = "last_chat"
 

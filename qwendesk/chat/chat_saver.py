@@ -13,7 +13,7 @@ import msgspec
 from qwendesk.core.chat_tree import ChatNode
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.messages import ImagePart
-from qwendesk.core.subscribers import Subscribers
+from qwendesk.core.observed import Subscribers
 from qwendesk.core.translation import tr
 from qwendesk.store.chats import ChatStore
 from qwendesk.store.database import StoreFailure

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from qwendesk.chat.browser_pages import BrowserPages
-from qwendesk.chat.chat_list import ChatListService
-from qwendesk.chat.chat_list_state import ChatListEvent, ChatOpened
+from qwendesk.chat.chat_list import ChatListEvent, ChatListService, ChatOpened
 from qwendesk.chat.chat_saver import StoreChatSaver
 from qwendesk.chat.chat_state import ChatEvent, ChatState, ConversationReplaced
 from qwendesk.chat.context_fill import ContextGauge

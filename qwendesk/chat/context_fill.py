@@ -8,9 +8,14 @@ import msgspec
 
 from qwendesk.chat.chat_state import ChatEvent, ConversationReplaced
 from qwendesk.chat.image_parts import current_part, messages_to_send, scaled
-from qwendesk.chat.request import question_message, request_messages
+from qwendesk.chat.request import (
+    TokenCount,
+    estimate_if_too_large,
+    question_message,
+    request_messages,
+    too_large_sentence,
+)
 from qwendesk.chat.service import ChatService
-from qwendesk.chat.token_count import TokenCount, estimate_if_too_large, too_large_sentence
 from qwendesk.chat.tool_rounds import ChatTools
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import Conversation, Turn

@@ -1,4 +1,4 @@
-"""Makes message parts from image files, and scales images to the size that is sent to the engine.
+"""Message parts made from image files, images in the size that is sent to the engine, and those of incognito chats.
 
 A file is hashed once, when it is attached. The part contains the hash, and a `file_stamp` that shows whether the file
 has changed. An incognito chat sends bytes instead of files for its pasted images and for every smaller copy.
@@ -13,7 +13,6 @@ from pathlib import Path
 
 import msgspec
 
-from qwendesk.chat.incognito_images import IncognitoImages
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.files import file_stamp, is_utf8, write_whole
 from qwendesk.core.links import real_path
@@ -22,6 +21,47 @@ from qwendesk.core.paths import cache_folder
 from qwendesk.core.translation import tr
 from qwendesk.core.units import MIB, show_bytes
 from qwendesk.decoding.images import decode_image, hash_image, open_image
+
+_FOLDER = Path("(in memory)")
+"""This folder is never created. The paths are only names of images."""
+
+
+class IncognitoImages:
+    """Bytes of image files, each stored under a path that serves as its name. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._files: dict[Path, bytes] = {}
+        self._scaled: dict[tuple[str, int], ImagePart] = {}
+
+    def add(self, data: bytes, name: str) -> ImagePart:
+        """Store the content of an image file, and return a part for it whose path ends in `name`."""
+        sha256 = hashlib.sha256(data).hexdigest()
+        path = _FOLDER / sha256[:16] / name
+        self._files[path] = data
+        return ImagePart(str(path), sha256)
+
+    def keep(self, image: ImagePart) -> None:
+        """Store a part with its bytes under its own path."""
+        self._files[Path(image.path)] = image.data
+
+    def get(self, path: Path) -> bytes | None:
+        """Return the image stored under this path; None if the path is that of a file."""
+        return self._files.get(path)
+
+    def scaled(self, sha256: str, longest_side: int) -> ImagePart | None:
+        """Return the stored copy of this size, with its bytes; None if there is none."""
+        return self._scaled.get((sha256, longest_side))
+
+    def add_scaled(self, sha256: str, longest_side: int, path: str, data: bytes) -> ImagePart:
+        """Store a smaller copy of the image with this hash, and return it as a part with its bytes."""
+        copy = ImagePart(path, hashlib.sha256(data).hexdigest(), data=data)
+        self._scaled[(sha256, longest_side)] = copy
+        return copy
+
+    def clear(self) -> None:
+        self._files.clear()
+        self._scaled.clear()
+
 
 MAX_BYTES_IN_REQUEST = 40 * MIB
 """Limit of all images that one request contains as bytes. Encoded as text they must fit into a line of 64 MiB."""

@@ -12,13 +12,12 @@ import msgspec
 from qwendesk.chat.chat_settings import PRESET_KEYS, chat_only_overrides, with_foreign_values, with_style
 from qwendesk.chat.service import ChatService
 from qwendesk.core import paths
-from qwendesk.core.background_writer import BackgroundWriter
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.errors import BadOption, BadRequest, QwenDeskError
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.input_files import read_bounded
 from qwendesk.core.json_decoding import decode_json
-from qwendesk.core.json_file import JsonFile, NewerFormat
+from qwendesk.core.json_file import BackgroundWriter, JsonFile, NewerFormat
 from qwendesk.core.observed import Observed
 from qwendesk.core.presets import Style, sampling
 from qwendesk.core.settings import apply_assignments

@@ -5,9 +5,8 @@ from pathlib import Path
 import msgspec
 
 from qwendesk.core import paths
-from qwendesk.core.background_writer import BackgroundWriter
 from qwendesk.core.errors import BadRequest
-from qwendesk.core.json_file import JsonFile
+from qwendesk.core.json_file import BackgroundWriter, JsonFile
 from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
 

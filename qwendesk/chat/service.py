@@ -20,7 +20,7 @@ from qwendesk.chat.chat_state import (
     TurnsReplaced,
     TurnStarted,
 )
-from qwendesk.chat.incognito_images import IncognitoImages
+from qwendesk.chat.image_parts import IncognitoImages
 from qwendesk.chat.open_chat import OpenChat, Part
 from qwendesk.chat.partial_answer import PartialAnswer
 from qwendesk.chat.state_files import StateFiles
@@ -33,9 +33,8 @@ from qwendesk.core.conversation import Conversation, Turn, answer_of
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import DocumentPart, ImagePart, Message
-from qwendesk.core.observed import Observed
+from qwendesk.core.observed import Observed, Subscribers
 from qwendesk.core.presets import PresetSource, Style
-from qwendesk.core.subscribers import Subscribers
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import EngineClient
 

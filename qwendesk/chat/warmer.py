@@ -9,10 +9,9 @@ import psutil
 
 from qwendesk.chat.chat_state import ChatEvent, ChatState, PromptProcessed, TextAdded
 from qwendesk.chat.image_parts import current_part, messages_to_send
-from qwendesk.chat.request import question_message, request_messages
+from qwendesk.chat.request import estimate_if_too_large, question_message, request_messages
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.state_files import StateFiles
-from qwendesk.chat.token_count import estimate_if_too_large
 from qwendesk.chat.tool_rounds import ChatTools
 from qwendesk.core.app_options import AppOptions
 from qwendesk.core.conversation import Conversation, Turn

@@ -12,7 +12,7 @@ from types import FrameType, TracebackType
 from typing import Any, TextIO
 
 from qwendesk.core.errors import BadOption, QwenDeskError
-from qwendesk.core.pipes import is_closed_pipe
+from qwendesk.core.processes import is_closed_pipe
 from qwendesk.core.translation import tr
 
 _DIM, _PLAIN = "\x1b[2m", "\x1b[0m"

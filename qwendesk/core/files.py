@@ -9,8 +9,7 @@ from pathlib import Path
 from time import sleep
 from typing import TypeVar
 
-from qwendesk.core.permissions import make_folder
-from qwendesk.core.safe_open import create_own
+from qwendesk.core.permissions import create_own, make_folder
 from qwendesk.core.translation import tr
 
 T = TypeVar("T")

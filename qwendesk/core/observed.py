@@ -1,4 +1,4 @@
-"""The state of a service as one frozen value that views and other services can observe."""
+"""How services announce changes: their state as one frozen value that can be observed, and events."""
 
 import logging
 from collections.abc import Callable
@@ -70,3 +70,31 @@ class Observed(Generic[StateT]):
                 callback(last)
 
         return self.subscribe(on_state)
+
+
+EventT = TypeVar("EventT")
+
+
+class Subscribers(Generic[EventT]):
+    """Callbacks for one type of event, called in the order in which they were added, on the notifying thread."""
+
+    def __init__(self) -> None:
+        self._callbacks: dict[object, Callable[[EventT], None]] = {}
+
+    def add(self, callback: Callable[[EventT], None]) -> Callable[[], None]:
+        """Call `callback` with every event until the returned function is called; calling that again does nothing."""
+        ticket = object()
+        self._callbacks[ticket] = callback
+
+        def unsubscribe() -> None:
+            self._callbacks.pop(ticket, None)
+
+        return unsubscribe
+
+    def notify(self, event: EventT) -> None:
+        """Call all callbacks with `event`. One that raises is logged: a broken view must not stop an answer."""
+        for callback in tuple(self._callbacks.values()):
+            try:
+                callback(event)
+            except Exception:
+                _logger.exception("A subscriber failed on %s", type(event).__name__)

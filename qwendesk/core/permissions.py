@@ -1,4 +1,4 @@
-"""Permissions of the app's files and folders, to which only this user has access.
+"""Permissions of the app's files and folders, to which only this user has access, and opening them for writing.
 
 All code that creates a file or folder gets the mode from this module, which distinguishes the app's own folders
 (core/paths.py) from those that the user chose. In the latter, such as a model folder or the target of an export, the
@@ -9,11 +9,13 @@ control list, which admits the user, administrators and the system. (Newer Pytho
 created with mode 0o700 an access control list of its own, for the same three.)
 """
 
+import errno
 import logging
 import os
 import stat
 import sys
 from pathlib import Path
+from typing import BinaryIO
 
 from qwendesk.core import paths
 from qwendesk.core.links import is_link
@@ -113,3 +115,38 @@ if sys.platform != "win32":
     def _log_refused(name: str, error: OSError) -> None:
         """Log the error. Some file systems (FAT) have no permissions, and a file may be marked as immutable."""
         _logger.info("Permissions of %s could not be restricted: %s", name, error)
+
+
+_FLAGS = os.O_RDWR | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+"""Windows has no O_NOFOLLOW, so links are also checked before. Without O_NONBLOCK, opening a pipe could block."""
+
+
+def open_own(path: Path) -> BinaryIO:
+    """Open the existing file at `path` for reading and writing, positioned at its start.
+
+    Raises OSError for a link, for anything but an ordinary file, and for one with several hard links, because a change
+    would affect the other names too.
+    """
+    if path.is_symlink():
+        raise OSError(errno.ELOOP, "it is a link to another file", str(path))
+    descriptor = os.open(path, _FLAGS)
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "it is not an ordinary file", str(path))
+        if found.st_nlink > 1:
+            raise OSError(errno.EMLINK, "it is the same file as another one", str(path))
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return os.fdopen(descriptor, "r+b")
+
+
+def create_own(path: Path) -> BinaryIO:
+    """Create an empty file at `path` and open it for reading and writing.
+
+    An existing file or link is deleted first, and the link is not followed. In the app's own folders only this user
+    can read the file. Raises OSError, also if `path` is a folder.
+    """
+    path.unlink(missing_ok=True)
+    return os.fdopen(os.open(path, _FLAGS | os.O_CREAT | os.O_EXCL, file_mode(path)), "w+b")

@@ -1,5 +1,6 @@
-"""Helpers for starting further QwenDesk processes and for checking whether a process still runs."""
+"""Helpers for starting further QwenDesk processes, and for telling whether one still runs or reads its pipe."""
 
+import errno
 import os
 import sys
 from collections.abc import Mapping
@@ -36,3 +37,11 @@ def is_running(pid: int, started_s: float) -> bool:
         return abs(psutil.Process(pid).create_time() - started_s) < 1
     except psutil.Error:
         return False
+
+
+def is_closed_pipe(error: OSError) -> bool:
+    """Return True if a write failed because nobody reads the pipe any more. Windows has no error of its own for that.
+
+    Python's subprocess module treats EINVAL in the same way (bpo-19612).
+    """
+    return isinstance(error, BrokenPipeError) or (sys.platform == "win32" and error.errno == errno.EINVAL)

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Callable
 import msgspec
 
 from qwendesk.core.failures import EngineExit
+from qwendesk.core.observed import Subscribers
 from qwendesk.core.stats import AnswerStats
-from qwendesk.core.subscribers import Subscribers
 from qwendesk.engine.contract import AnswerItem, AnswerStream
 from qwendesk.engine.protocol import CallDelta, Delta, Finished, PromptProgress, RequestFailed
 

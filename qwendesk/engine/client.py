@@ -9,8 +9,8 @@ import msgspec
 
 from qwendesk.core.benchmarks import BenchTest
 from qwendesk.core.failures import EngineExit, LoadFailure
+from qwendesk.core.observed import Subscribers
 from qwendesk.core.options import DecidedOptions
-from qwendesk.core.subscribers import Subscribers
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import AnswerItem, AnswerStream, EngineClient
 from qwendesk.engine.load_failures import cancelled_load, classify_load

@@ -4,9 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from qwendesk.core.engine_manifest import EngineFolder
-from qwendesk.core.observed import Observed
+from qwendesk.core.observed import Observed, Subscribers
 from qwendesk.core.options import LoadOptions
-from qwendesk.core.subscribers import Subscribers
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.engines.engine_choice import EngineChoiceService
 from qwendesk.engines.engine_service import EngineService

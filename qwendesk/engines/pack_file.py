@@ -34,8 +34,7 @@ from qwendesk.core.files import replace, write_whole
 from qwendesk.core.input_files import open_regular
 from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.links import BehindLink, link_to
-from qwendesk.core.permissions import make_folder
-from qwendesk.core.safe_open import create_own
+from qwendesk.core.permissions import create_own, make_folder
 from qwendesk.core.translation import tr
 from qwendesk.core.units import GIB, MIB, show_bytes
 from qwendesk.engines.packs import this_platform

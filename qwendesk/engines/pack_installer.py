@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
-from qwendesk.core.background_writer import run_in_thread
 from qwendesk.core.engine_manifest import EngineFolder, EngineManifest, EnginePack
+from qwendesk.core.json_file import run_in_thread
 from qwendesk.core.permissions import make_folder
 from qwendesk.core.translation import tr
 from qwendesk.engines.engine_choice import INSTALLED, EngineChoiceService

@@ -21,10 +21,9 @@ from qwendesk.core.files import write_whole
 from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.links import link_to
 from qwendesk.core.options import LoadOptions
-from qwendesk.core.permissions import make_folder
+from qwendesk.core.permissions import create_own, make_folder
 from qwendesk.core.processes import is_running
 from qwendesk.core.redaction import redact_user_paths
-from qwendesk.core.safe_open import create_own
 
 _logger = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ import psutil
 from qwendesk.core.files import is_in_use, reason_of, replace
 from qwendesk.core.input_files import read_bounded
 from qwendesk.core.json_decoding import decode_json
-from qwendesk.core.safe_open import create_own, open_own
+from qwendesk.core.permissions import create_own, open_own
 from qwendesk.core.translation import tr
 from qwendesk.core.units import show_bytes
 from qwendesk.hub.network import HubError

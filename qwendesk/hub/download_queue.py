@@ -11,8 +11,8 @@ from typing import Literal
 import msgspec
 
 from qwendesk.core.json_file import JsonFile
+from qwendesk.core.observed import Subscribers
 from qwendesk.core.permissions import make_folder
-from qwendesk.core.subscribers import Subscribers
 from qwendesk.core.translation import tr
 from qwendesk.hub.download import FileProgress, download_file
 from qwendesk.hub.download_control import DownloadControl, RetryPolicy, SpeedLimit

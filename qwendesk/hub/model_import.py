@@ -19,8 +19,7 @@ import msgspec
 from qwendesk.core.file_lock import locked
 from qwendesk.core.files import reason_of, write_whole
 from qwendesk.core.input_files import open_regular
-from qwendesk.core.permissions import folder_mode
-from qwendesk.core.safe_open import create_own, open_own
+from qwendesk.core.permissions import create_own, folder_mode, open_own
 from qwendesk.core.translation import tr
 from qwendesk.core.units import show_bytes
 from qwendesk.hub.library import Library, LibraryModel

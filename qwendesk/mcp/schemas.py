@@ -7,7 +7,7 @@ on which Python's regular expressions work for years.
 from collections.abc import Mapping
 from typing import Any
 
-from qwendesk.core.schema_references import SchemaReferences
+from qwendesk.core.json_schema import SchemaReferences
 
 MOST_NODES = 2000
 """Schemas in a schema, with references written out."""

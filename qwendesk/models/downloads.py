@@ -12,9 +12,8 @@ from qwendesk.core import paths
 from qwendesk.core.errors import FailureGuard, QwenDeskError
 from qwendesk.core.file_lock import locked
 from qwendesk.core.file_names import is_mmproj_name
-from qwendesk.core.observed import Observed
+from qwendesk.core.observed import Observed, Subscribers
 from qwendesk.core.permissions import make_folder
-from qwendesk.core.subscribers import Subscribers
 from qwendesk.core.translation import tr
 from qwendesk.hub.download_control import RetryPolicy
 from qwendesk.hub.download_plan import DownloadPlan, plan_download

@@ -5,8 +5,7 @@ from pathlib import Path
 import msgspec
 
 from qwendesk.core import paths
-from qwendesk.core.background_writer import BackgroundWriter
-from qwendesk.core.json_file import JsonFile
+from qwendesk.core.json_file import BackgroundWriter, JsonFile
 from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.served_model import is_served

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from qwendesk.core.background_writer import run_in_thread
 from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.json_file import run_in_thread
 from qwendesk.core.links import real_path
 from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions

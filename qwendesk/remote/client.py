@@ -11,9 +11,9 @@ import msgspec
 
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.failures import EngineExit, LoadFailure
+from qwendesk.core.observed import Subscribers
 from qwendesk.core.options import DecidedOptions
 from qwendesk.core.served_model import ServedModel, served_model, served_name
-from qwendesk.core.subscribers import Subscribers
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import AnswerItem, AnswerStream
 from qwendesk.engine.load_failures import cancelled_load

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from qwendesk.core.failures import EngineExit, LoadFailure
+from qwendesk.core.observed import Subscribers
 from qwendesk.core.options import DecidedOptions
 from qwendesk.core.served_model import is_served
-from qwendesk.core.subscribers import Subscribers
 from qwendesk.engine.answer_meter import AnswerMeter, MeteredStream
 from qwendesk.engine.contract import AnswerStream, EngineClient
 from qwendesk.engine.protocol import (

@@ -8,16 +8,14 @@ from typing import Any
 import msgspec
 
 from qwendesk.core import paths
-from qwendesk.core.background_writer import BackgroundWriter
 from qwendesk.core.errors import BadOption, QwenDeskError
 from qwendesk.core.files import is_utf8, write_whole
 from qwendesk.core.input_files import read_bounded
 from qwendesk.core.json_decoding import decode_json
-from qwendesk.core.json_file import JsonFile
-from qwendesk.core.observed import Observed
+from qwendesk.core.json_file import BackgroundWriter, JsonFile
+from qwendesk.core.observed import Observed, Subscribers
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import check, table
-from qwendesk.core.subscribers import Subscribers
 from qwendesk.core.translation import tr
 
 _MOST_BYTES = 1024**2

@@ -8,9 +8,8 @@ import msgspec
 
 from qwendesk.core import paths
 from qwendesk.core.app_options import AppOptions
-from qwendesk.core.background_writer import BackgroundWriter
 from qwendesk.core.json_decoding import decode_json
-from qwendesk.core.json_file import JsonFile, StoredValue
+from qwendesk.core.json_file import BackgroundWriter, JsonFile, StoredValue
 from qwendesk.core.observed import Observed
 from qwendesk.core.settings import check_all
 from qwendesk.core.translation import tr

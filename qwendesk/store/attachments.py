@@ -29,8 +29,7 @@ from qwendesk.core.files import file_stamp, replace
 from qwendesk.core.input_files import open_regular
 from qwendesk.core.links import is_link
 from qwendesk.core.messages import ImagePart
-from qwendesk.core.permissions import make_folder
-from qwendesk.core.safe_open import create_own
+from qwendesk.core.permissions import create_own, make_folder
 from qwendesk.store.database import Database, store_failures
 
 REMOVED = "attachments-removed"

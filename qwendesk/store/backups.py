@@ -16,7 +16,7 @@ import msgspec
 
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.files import replace
-from qwendesk.core.safe_open import create_own
+from qwendesk.core.permissions import create_own
 
 INTERVAL = timedelta(days=1)
 MAX_KEPT = 2

@@ -18,8 +18,7 @@ from qwendesk.core.file_lock import locked
 from qwendesk.core.files import replace, write_whole
 from qwendesk.core.links import is_link
 from qwendesk.core.number_format import show_date
-from qwendesk.core.permissions import make_folder
-from qwendesk.core.safe_open import create_own
+from qwendesk.core.permissions import create_own, make_folder
 from qwendesk.core.translation import mark, tr, tr_n
 from qwendesk.store.attachments import AttachmentStore, own_files
 from qwendesk.store.backups import Backup, backups

@@ -5,8 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from qwendesk.chat.chat_list import ChatListService
-from qwendesk.chat.chat_list_state import ChatOpened
+from qwendesk.chat.chat_list import ChatListService, ChatOpened
 from qwendesk.chat.chat_saver import StoreChatSaver
 from qwendesk.chat.drafts import Drafts
 from qwendesk.core.chat_tree import ChatNode

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from qwendesk.chat.browser_page import POLICY, is_page, page_of
-from qwendesk.chat.browser_pages import BrowserPages
+from qwendesk.chat.browser_pages import POLICY, BrowserPages, is_page, page_of
 from qwendesk.core.errors import BadRequest
 
 WANTED = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"

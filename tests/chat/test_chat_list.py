@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from qwendesk.chat.chat_list_state import ChatOpened, StoreProblem
+from qwendesk.chat.chat_list import ChatOpened, StoreProblem
 from qwendesk.core.chat_tree import ChatNode
 from qwendesk.core.chats import ChatSettings, ReadPosition, SavedDraft
 from qwendesk.core.messages import ImagePart, Message, TextPart

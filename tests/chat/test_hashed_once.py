@@ -9,8 +9,7 @@ import pytest
 import pytest_asyncio
 from PIL import Image
 
-from qwendesk.chat.chat_list import ChatListService
-from qwendesk.chat.chat_list_state import ChatOpened
+from qwendesk.chat.chat_list import ChatListService, ChatOpened
 from qwendesk.chat.chat_saver import StoreChatSaver
 from qwendesk.chat.context_fill import ContextGauge
 from qwendesk.chat.drafts import Drafts

@@ -8,7 +8,7 @@ from PIL import Image
 
 from qwendesk.chat.chat_state import ConversationReplaced, PromptProcessed, TextAdded, TurnEnded, TurnStarted
 from qwendesk.chat.image_parts import image_part
-from qwendesk.chat.token_count import MAX_CHARACTERS_PER_TOKEN, TokenCount
+from qwendesk.chat.request import MAX_CHARACTERS_PER_TOKEN, TokenCount
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.errors import BadOption, BadRequest
 from qwendesk.core.failures import EngineExit

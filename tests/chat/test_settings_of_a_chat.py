@@ -4,9 +4,9 @@ import datetime
 
 import pytest
 
+from qwendesk.chat.chat_settings import check_schema
 from qwendesk.chat.context_fill import ContextFill
 from qwendesk.chat.request import PICTURE_LEFT_OUT, fill_variables
-from qwendesk.chat.schema_check import check_schema
 from qwendesk.core.chat_tree import ChatTree
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.errors import BadOption, BadRequest

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from qwendesk.core import json_file
-from qwendesk.core.background_writer import BackgroundWriter
 from qwendesk.core.files import write_whole
-from qwendesk.core.json_file import JsonFile
+from qwendesk.core.json_file import BackgroundWriter, JsonFile
 
 pytestmark = pytest.mark.asyncio
 

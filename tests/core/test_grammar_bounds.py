@@ -9,7 +9,7 @@ import pytest
 
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.grammar_bounds import check_grammar_bounds, check_schema_bounds, check_tools_bounds
-from qwendesk.core.schema_references import SchemaReferences
+from qwendesk.core.json_schema import SchemaReferences
 
 VALID_GRAMMARS = (
     'root ::= "yes" | "no"',

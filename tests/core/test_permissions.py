@@ -13,8 +13,7 @@ import pytest
 from qwendesk.core import paths
 from qwendesk.core.file_lock import locked
 from qwendesk.core.files import write_whole
-from qwendesk.core.permissions import make_folder, restrict_own_folders
-from qwendesk.core.safe_open import create_own
+from qwendesk.core.permissions import create_own, make_folder, restrict_own_folders
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has access lists, which are inherited")
 
@@ -136,14 +135,13 @@ CREATING = re.compile(r"""\.(mkdir|makedirs|touch|write_text|write_bytes)[(,]|\b
 DELETING = re.compile(r"rmtree[(,]")
 ALLOWED = {
     "core/permissions.py": "decides",
-    "core/safe_open.py": "asks for the mode",
     "core/links.py": "asks whether a link is in the way",
     "decoding/main.py": "its own standard output",
     "cli/terminal.py": "the null device",
     "chat/view/thread/highlight.py": "the null device",
     "app/window/demo_tour.py": "a picture where the user wants it",
     "chat/view/thread/picture_viewer.py": "a picture where the user wants it",
-    "chat/view/thread/code_saving.py": "code where the user wants it",
+    "chat/view/thread/code_card.py": "code where the user wants it",
     "chat/exchange/pictures.py": "in a temporary folder, which is private",
     "hub/model_import.py": "asks for the mode",
     "engines/packs.py": "asks for the mode; deletes what the same call has made",

@@ -1,4 +1,4 @@
-from qwendesk.core.subscribers import Subscribers
+from qwendesk.core.observed import Subscribers
 
 
 def test_subscribers_are_called_in_order_until_they_unsubscribe():

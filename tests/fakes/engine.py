@@ -10,8 +10,8 @@ import msgspec
 
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.failures import EngineExit, LoadFailure
+from qwendesk.core.observed import Subscribers
 from qwendesk.core.options import DecidedOptions, LoadOptions, decided_options
-from qwendesk.core.subscribers import Subscribers
 from qwendesk.core.translation import tr
 from qwendesk.engine.protocol import (
     PROTOCOL_VERSION,

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from qwendesk.app.window.main_window import MainWindow
-from qwendesk.chat.chat_list_state import StoreProblem
+from qwendesk.chat.chat_list import StoreProblem
 from qwendesk.chat.chat_services import ChatServices
 from qwendesk.core import paths
 from qwendesk.core.app_options import AppOptions

@@ -44,7 +44,7 @@ from tests.remote.made_up_server import Refusal, Stream, piece, usage
 from tests.remote.server_thread import served
 from tests.remote.test_answers import MODEL, answered
 
-_FILES = "an import reads a file of this PC, whose limits are in chat/exchange/limits.py"
+_FILES = "an import reads a file of this PC, whose limits are in chat/exchange/values.py"
 FLOOD = Kind(
     "A server's answer stops the window for seconds, or fills the memory",
     {Way.IMPORT: _FILES},

@@ -11,14 +11,17 @@ from typing import Any
 
 import msgspec
 
-from qwendesk.chat.exchange.chat_values import ChatValues
 from qwendesk.chat.exchange.json_stream import JsonStream
-from qwendesk.chat.exchange.limits import (
+from qwendesk.chat.exchange.values import (
     MAX_FOREIGN_MESSAGE_BYTES,
     MAX_REASONING_CHARACTERS,
     MAX_SMALL_VALUE_BYTES,
+    NOT_AN_EXPORT,
+    BadExchange,
+    ChatValues,
+    ExchangedChat,
+    ReadChat,
 )
-from qwendesk.chat.exchange.values import NOT_AN_EXPORT, BadExchange, ExchangedChat, ReadChat
 from qwendesk.chat.exchange.zip_pictures import Pictures
 from qwendesk.chat.tree_edits import new_id, shown_up_to
 from qwendesk.core.chat_tree import ChatNode, ChatTree

@@ -8,12 +8,24 @@ from pathlib import Path
 
 from qwendesk.chat.exchange.chatgpt import read_chatgpt_chats, read_chatgpt_head
 from qwendesk.chat.exchange.json_stream import BadJson, FileTooLong, JsonStream
-from qwendesk.chat.exchange.limits import MAX_ARCHIVE_DIRECTORY_BYTES, MAX_FILE_BYTES
 from qwendesk.chat.exchange.own_json import read_head, read_own_chats
 from qwendesk.chat.exchange.pictures import ImportedPictures
-from qwendesk.chat.exchange.values import FOR_READING, NOT_AN_EXPORT, READING_ENDINGS, BadExchange, ReadChat
-from qwendesk.chat.exchange.zip_archive import UNREADABLE, archive_directory_bytes, open_member
-from qwendesk.chat.exchange.zip_pictures import NoPictures, ZipPictures
+from qwendesk.chat.exchange.values import (
+    FOR_READING,
+    MAX_ARCHIVE_DIRECTORY_BYTES,
+    MAX_FILE_BYTES,
+    NOT_AN_EXPORT,
+    READING_ENDINGS,
+    BadExchange,
+    ReadChat,
+)
+from qwendesk.chat.exchange.zip_pictures import (
+    UNREADABLE,
+    NoPictures,
+    ZipPictures,
+    archive_directory_bytes,
+    open_member,
+)
 from qwendesk.core.chats import Folder
 from qwendesk.core.input_files import open_regular
 from qwendesk.core.translation import tr

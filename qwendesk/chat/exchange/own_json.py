@@ -10,15 +10,18 @@ from typing import Any
 
 import msgspec
 
-from qwendesk.chat.exchange.chat_values import ChatValues
 from qwendesk.chat.exchange.json_stream import JsonStream, ValueTooLong
-from qwendesk.chat.exchange.limits import (
+from qwendesk.chat.exchange.pictures import ImportedPictures, picture_bytes
+from qwendesk.chat.exchange.values import (
     MAX_MESSAGE_BYTES,
     MAX_PICTURE_BYTES,
     MAX_SMALL_VALUE_BYTES,
+    NOT_AN_EXPORT,
+    BadExchange,
+    ChatValues,
+    ExchangedChat,
+    ReadChat,
 )
-from qwendesk.chat.exchange.pictures import ImportedPictures, picture_bytes
-from qwendesk.chat.exchange.values import NOT_AN_EXPORT, BadExchange, ExchangedChat, ReadChat
 from qwendesk.chat.tree_edits import new_id
 from qwendesk.core.chat_tree import ChatNode, ChatTree
 from qwendesk.core.chats import ChatSummary, Folder

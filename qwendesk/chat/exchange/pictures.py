@@ -4,7 +4,7 @@ import base64
 import hashlib
 from pathlib import Path
 
-from qwendesk.chat.exchange.limits import MAX_PICTURE_BYTES
+from qwendesk.chat.exchange.values import MAX_PICTURE_BYTES
 from qwendesk.core.input_files import read_bounded
 from qwendesk.core.messages import ImagePart
 

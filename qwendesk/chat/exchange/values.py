@@ -1,16 +1,18 @@
-"""Values of the export and import of chats."""
+"""Values of the export and import of chats, the limits of an import, and how values are read from a JSON stream."""
 
-from typing import Literal
+from collections.abc import Iterator
+from typing import Literal, TypeVar
 
 import msgspec
 
-from qwendesk.chat.exchange.limits import MAX_CHAT_BYTES, MAX_MESSAGES
+from qwendesk.chat.exchange.json_stream import JsonStream, ValueTooLong
 from qwendesk.core.chat_tree import ChatTree
 from qwendesk.core.chats import ChatSummary
 from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.number_format import show_count
 from qwendesk.core.translation import mark, tr_n
-from qwendesk.core.units import show_bytes
+from qwendesk.core.units import GIB, MIB, show_bytes
 
 ExportFormat = Literal["markdown", "markdown_thoughts", "json", "html"]
 
@@ -89,3 +91,64 @@ READING_ENDINGS = (".md", ".markdown", ".html", ".htm")
 
 class BadExchange(QwenDeskError):
     """A file can't be imported or written; the sentence says why."""
+
+
+MAX_FILE_BYTES = 1 * GIB
+"""Size of the chats' JSON, unpacked. It is read in pieces, so this limits the time rather than the memory."""
+MAX_CHAT_BYTES = 128 * MIB
+MAX_MESSAGES = 200_000
+"""Per chat."""
+MAX_MESSAGE_BYTES = 64 * MIB
+"""Per message in QwenDesk's own format, including its documents."""
+MAX_FOREIGN_MESSAGE_BYTES = 8 * MIB
+"""Per message in ChatGPT's format, which is decoded without a schema: a byte of JSON can take 30 bytes in memory."""
+MAX_SMALL_VALUE_BYTES = MIB
+"""Per small value, such as a title, a time or the settings of a chat."""
+MAX_REASONING_CHARACTERS = 64 * MIB
+"""Per chat. Each branch repeats the reasoning before it, so the total can be far larger than the file."""
+MAX_PICTURE_BYTES = 128 * MIB
+MAX_ARCHIVE_DIRECTORY_BYTES = 16 * MIB
+"""Size of a ZIP's file list, which is read into memory as a whole. This is enough for 100,000 files."""
+
+
+T = TypeVar("T")
+
+
+class ChatValues:
+    """Reads the chat at the position of `stream`; `problem` says why it can't be used."""
+
+    def __init__(self, stream: JsonStream) -> None:
+        self._stream = stream
+        self._begin = stream.position
+        self.problem: Literal["", "unreadable", "too_large"] = ""
+
+    def value(self, limit_bytes: int, kind: type[T]) -> T | None:
+        """Return the next value; None, with `problem` set, if it is too long or of another type."""
+        try:
+            return decode_json(self._stream.raw(limit_bytes), kind)
+        except ValueTooLong:
+            self.problem = "too_large"
+        except msgspec.DecodeError:
+            self.problem = self.problem or "unreadable"
+        return None
+
+    def members(self) -> Iterator[str]:
+        """Yield the keys of the next object, as long as the chat is usable."""
+        return self._usable(self._stream.members()) if self._is_at(b"{") else iter(())
+
+    def elements(self) -> Iterator[None]:
+        """Yield once for each element of the next array, as long as the chat is usable."""
+        return self._usable(self._stream.elements()) if self._is_at(b"[") else iter(())
+
+    def _is_at(self, opening: bytes) -> bool:
+        if self._stream.peek() != opening:
+            self.problem = self.problem or "unreadable"
+        return not self.problem
+
+    def _usable(self, items: Iterator[T]) -> Iterator[T]:
+        """Consume all `items`, so that the stream is past them, but yield only usable ones."""
+        for number, item in enumerate(items, 1):
+            if number > MAX_MESSAGES or self._stream.position - self._begin > MAX_CHAT_BYTES:
+                self.problem = "too_large"
+            if not self.problem:
+                yield item

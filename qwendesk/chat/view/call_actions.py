@@ -1,17 +1,20 @@
-"""Performs what the user asks for in the row of a tool call: stop, retry, undo, redo, and showing its folder."""
+"""Tool calls in their rows: how far they are, the user's consent, and stop, retry, undo and redo."""
 
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
+from typing import Any, cast
 
 from PySide6.QtCore import QObject, Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QGuiApplication
 from shiboken6 import isValid
 
 from qwendesk.chat.service import ChatService
-from qwendesk.chat.view.thread.call_intents import CallIntents
 from qwendesk.chat.view.thread.call_row import CallRow
-from qwendesk.core.tool_context import ToolLook
+from qwendesk.chat.view.thread.thread_view import ThreadView
+from qwendesk.chat.view.thread.turn_intents import CallIntents
+from qwendesk.core.observed import Observed
+from qwendesk.core.tool_context import CallProgress, ConsentRequest, Decision, ToolLook
 from qwendesk.toolbox.edit_history import EditHistory
+from qwendesk.widgets.bind import bind
 from qwendesk.widgets.tasks import window_tasks
 
 
@@ -84,3 +87,62 @@ class CallActions(QObject):
         """The user comes back, perhaps from a program in which they changed the file."""
         if state is Qt.ApplicationState.ApplicationActive:
             self._intents.edits_changed.emit()
+
+
+class ProgressView(QObject):
+    """Follows what the running call says. Its row forgets that when the call is done."""
+
+    def __init__(
+        self,
+        thread: ThreadView,
+        chat: ChatService,
+        progress: Observed[CallProgress | None],
+        show_pending: Callable[[], None],
+    ) -> None:
+        """`show_pending` shows what has arrived of the answer, so that the call has a row."""
+        super().__init__(thread)
+        self._thread, self._chat, self._show_pending = thread, chat, show_pending
+        bind(self, progress, self._show)
+
+    def _show(self, progress: CallProgress | None) -> None:
+        turns = self._chat.conversation.turns
+        if progress is None or progress.chat_id != self._chat.chat_id or not turns:
+            return
+        self._show_pending()
+        answer = self._thread.answer(turns[-1].id)
+        row = answer.row_of(progress.call) if answer is not None else None
+        if row is not None:
+            row.show_progress(progress.text)
+
+
+class ConsentView(QObject):
+    """Follows the call that waits for the user."""
+
+    def __init__(
+        self,
+        thread: ThreadView,
+        chat: ChatService,
+        waiting: Observed[ConsentRequest | None],
+        decide: Callable[[ConsentRequest, Decision], None],
+        show_pending: Callable[[], None],
+    ) -> None:
+        """`show_pending` shows what has arrived of the answer, so that the call has a row."""
+        super().__init__(thread)
+        self._show_pending = show_pending
+        self._thread, self._chat, self._decide = thread, chat, decide
+        self._row: CallRow | None = None
+        bind(self, waiting, self._show)
+
+    def _show(self, request: ConsentRequest | None) -> None:
+        row, self._row = self._row, None
+        if row is not None and isValid(row):  # another chat that was opened meanwhile has deleted it
+            row.show_request(None)
+        turns = self._chat.conversation.turns
+        if request is None or request.chat_id != self._chat.chat_id or not turns:
+            return
+        self._show_pending()
+        answer = self._thread.answer(turns[-1].id)
+        self._row = answer.row_of(request.call) if answer is not None else None
+        if self._row is not None:
+            self._row.show_request(request)
+            self._row.decided.connect(lambda decision: self._decide(request, cast(Decision, decision)))

@@ -1,16 +1,19 @@
-"""The dialog with all tool calls of a chat."""
+"""The dialog with all tool calls of the open chat, or of another one in the list."""
 
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
-from qwendesk.chat.call_log import LoggedCall, consent_text, log_text, moment_text, write_log
-from qwendesk.chat.view.thread.call_intents import CallIntents
+from qwendesk.chat.call_log import LoggedCall, consent_text, log_text, logged_calls, moment_text, write_log
+from qwendesk.chat.chat_list import ChatListService
+from qwendesk.chat.service import ChatService
+from qwendesk.chat.view.chat_page import ChatPage
 from qwendesk.chat.view.thread.call_row import CallRow
+from qwendesk.chat.view.thread.turn_intents import CallIntents
 from qwendesk.core.translation import tr, tr_n
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.file_dialogs import ask_where_to_save
@@ -105,3 +108,30 @@ def _small(text: str) -> QLabel:
     label.setProperty("kind", "small")
     label.setTextFormat(Qt.TextFormat.PlainText)
     return label
+
+
+class CallLogOpener(QObject):
+    def __init__(self, page: ChatPage, chat: ChatService, chat_list: ChatListService) -> None:
+        super().__init__(page)
+        self._page, self._chat, self._chat_list, self._tasks = page, chat, chat_list, window_tasks()
+        page.composer.tools.choice.calls_asked.connect(self.open)
+
+    def open(self) -> None:
+        """Show the calls of the open chat, also those of an answer that is being generated."""
+        turns = self._chat.conversation.turns
+        running = turns[-1].answer.steps if self._chat.busy and turns else ()
+        self._show(self._chat.chat_id, logged_calls(self._chat.tree, running))
+
+    def open_chat(self, chat_id: str) -> None:
+        if chat_id == self._chat.chat_id:
+            self.open()
+        else:
+            self._tasks.start(self._load(chat_id), self)
+
+    async def _load(self, chat_id: str) -> None:
+        self._show(chat_id, logged_calls(await self._chat_list.tree(chat_id)))
+
+    def _show(self, chat_id: str, calls: tuple[LoggedCall, ...]) -> None:
+        summary = self._chat_list.chats.summaries.get(chat_id)
+        intents = self._page.thread_view.intents.calls
+        CallLogDialog(summary.title if summary else "", calls, intents, self._page.window()).open()

@@ -10,15 +10,12 @@ from qwendesk.chat.chat_settings import is_preset_changed, reasoning_effort, thi
 from qwendesk.chat.context_fill import ContextGauge
 from qwendesk.chat.presets import PresetsService
 from qwendesk.chat.service import ChatService
-from qwendesk.chat.view.banner import Banner
-from qwendesk.chat.view.banner_content import BannerContent, BannerState, next_banner
-from qwendesk.chat.view.call_actions import CallActions
-from qwendesk.chat.view.call_progress import ProgressView
+from qwendesk.chat.view.banner import Banner, BannerContent, BannerState, next_banner
+from qwendesk.chat.view.call_actions import CallActions, ConsentView, ProgressView
 from qwendesk.chat.view.composer.attachment_loader import AttachmentLoader, refusal_sentence
-from qwendesk.chat.view.composer.budget_menu import CUSTOM_BUDGET
 from qwendesk.chat.view.composer.composer import Composer
 from qwendesk.chat.view.composer.sampling_popover import SamplingPopover
-from qwendesk.chat.view.consent import ConsentView
+from qwendesk.chat.view.composer.thinking_menu import CUSTOM_BUDGET
 from qwendesk.chat.view.context_notices import ContextNotices
 from qwendesk.chat.view.folder_view import FolderView
 from qwendesk.chat.view.thread.picture_viewer import PictureViewer

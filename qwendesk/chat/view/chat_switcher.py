@@ -4,19 +4,21 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 from PySide6.QtCore import QObject
 
-from qwendesk.chat.chat_list_state import ChatListEvent, ChatOpened
+from qwendesk.chat.chat_list import ChatListEvent, ChatListService, ChatOpened
 from qwendesk.chat.chat_services import ChatServices
 from qwendesk.chat.chat_state import ChatEvent, ConversationReplaced, TurnEnded
 from qwendesk.chat.drafts import NEW_CHAT
 from qwendesk.chat.open_chat import Part
+from qwendesk.chat.service import ChatService
 from qwendesk.chat.view.chat_page import ChatPage
-from qwendesk.chat.view.edit_drafts import EditDrafts
 from qwendesk.chat.view.model_offer import ModelOffer
 from qwendesk.chat.view.sidebar.sidebar import Sidebar
 from qwendesk.chat.view.thread.rows import ScrollAnchor
-from qwendesk.core.chats import OF_MESSAGE, ReadPosition, SavedDraft, SearchHit
+from qwendesk.chat.view.thread.turn_intents import EditDraft, TurnIntents
+from qwendesk.core.chats import OF_MESSAGE, ReadPosition, SavedDraft, SearchHit, edits_key
 from qwendesk.core.conversation import Turn
 from qwendesk.core.served_model import is_served
 from qwendesk.widgets.bind import follow
@@ -157,3 +159,43 @@ def turn_with(node_id: str, turns: Sequence[Turn]) -> Turn | None:
     if not node_id:
         return None
     return next((turn for turn in turns if node_id in (turn.question_id, turn.answer_id)), None)
+
+
+_Edits = dict[str, EditDraft]
+
+
+class EditDrafts(QObject):
+    """Saves and restores the open edits of a chat, all in one draft per chat."""
+
+    def __init__(self, intents: TurnIntents, chats: ChatListService, chat: ChatService) -> None:
+        super().__init__()
+        self._intents, self._chats, self._chat, self._tasks = intents, chats, chat, window_tasks()
+        intents.edits_changed.connect(self._save)
+
+    def discard(self) -> None:
+        """Close all edits without deleting their saved drafts, because another chat is about to be shown."""
+        self._intents.edits = {}
+
+    def restore(self) -> None:
+        """Reopen the saved edits of the chat that is shown."""
+        self._tasks.start(self._restore(self._chat.chat_id))
+
+    def _save(self) -> None:
+        if self._chats.is_incognito:
+            return
+        edits = self._intents.edits
+        text = msgspec.json.encode(edits).decode() if edits else ""
+        self._chats.drafts.change(edits_key(self._chat.chat_id), SavedDraft(text))
+
+    async def _restore(self, chat_id: str) -> None:
+        draft = await self._chats.drafts.get(edits_key(chat_id))
+        if draft.text and chat_id == self._chat.chat_id:
+            self._intents.restore(_decode(draft.text))
+
+
+def _decode(text: str) -> _Edits:
+    """Return the saved edits; none if the text is not in this format."""
+    try:
+        return msgspec.json.decode(text, type=_Edits)
+    except msgspec.MsgspecError:
+        return {}

@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Signal
 
-from qwendesk.chat.chat_list import ChatListService
-from qwendesk.chat.chat_list_state import ChatListEvent, ChatOpened
+from qwendesk.chat.chat_list import ChatListEvent, ChatListService, ChatOpened
 from qwendesk.chat.reopen_guard import ReopenGuard
 from qwendesk.core.translation import tr
 from qwendesk.widgets.bind import follow

@@ -2,8 +2,7 @@
 
 from PySide6.QtCore import QObject, Signal
 
-from qwendesk.chat.chat_list import ChatListService
-from qwendesk.chat.chat_list_state import ChatListEvent, StoreProblem, StoreWorksAgain
+from qwendesk.chat.chat_list import ChatListEvent, ChatListService, StoreProblem, StoreWorksAgain
 from qwendesk.chat.view.sidebar.sidebar import Sidebar
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.translation import tr

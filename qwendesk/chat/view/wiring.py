@@ -11,13 +11,11 @@ from PySide6.QtWidgets import QWidget
 from qwendesk.chat.chat_services import ChatServices
 from qwendesk.chat.chat_state import ChatState
 from qwendesk.chat.reopen_guard import MayReopen, ReopenGuard, always
-from qwendesk.chat.view.branch_note import BranchFinder, BranchNote
-from qwendesk.chat.view.call_log_opener import CallLogOpener
+from qwendesk.chat.view.call_log_dialog import CallLogOpener
 from qwendesk.chat.view.chat_area import ChatArea
-from qwendesk.chat.view.chat_commands import ChatCommands
+from qwendesk.chat.view.chat_commands import ChatCommands, ChatTransfer
 from qwendesk.chat.view.chat_page import ChatPage
 from qwendesk.chat.view.chat_switcher import ChatSwitcher
-from qwendesk.chat.view.chat_transfer import ChatTransfer
 from qwendesk.chat.view.context_sheet import ContextSheetOpener
 from qwendesk.chat.view.inspector.sampling_tab import SamplingTab
 from qwendesk.chat.view.inspector.system_prompt_tab import SystemPromptTab
@@ -25,8 +23,9 @@ from qwendesk.chat.view.last_chat_opener import LastChatOpener
 from qwendesk.chat.view.model_offer import ModelOffer
 from qwendesk.chat.view.page_opener import PageOpener
 from qwendesk.chat.view.sidebar.sidebar import Sidebar
-from qwendesk.chat.view.source_opener import SourceOpener
+from qwendesk.chat.view.source_dialog import SourceOpener
 from qwendesk.chat.view.store_notices import StoreNotices
+from qwendesk.chat.view.thread.branch_links import BranchFinder, BranchNote
 from qwendesk.core.citations import SEARCH
 from qwendesk.core.translation import tr
 from qwendesk.engine.protocol import LoadReport

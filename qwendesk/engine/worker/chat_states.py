@@ -28,8 +28,7 @@ from qwendesk.core.files import replace
 from qwendesk.core.input_files import open_regular
 from qwendesk.core.option_rules import lora_adapter
 from qwendesk.core.options import DecidedOptions
-from qwendesk.core.permissions import make_folder
-from qwendesk.core.safe_open import create_own
+from qwendesk.core.permissions import create_own, make_folder
 from qwendesk.engine.worker.cache import Checkpoint, Item, MemoryState, PromptCache, count_cells, reusable_items, thin
 from qwendesk.engine.worker.engine_calls import EngineFault
 

@@ -32,7 +32,7 @@ from qwendesk.core.benchmarks import Divergence, TextScore, TextTest
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.files import replace
 from qwendesk.core.input_files import open_regular, read_bounded
-from qwendesk.core.safe_open import create_own
+from qwendesk.core.permissions import create_own
 from qwendesk.core.translation import mark
 from qwendesk.engine.protocol import Bench, Benched, BenchProgress, Event
 from qwendesk.engine.worker import params

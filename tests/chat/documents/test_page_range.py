@@ -2,7 +2,7 @@
 
 import pytest
 
-from qwendesk.chat.documents.page_range import parse_pages, show_pages
+from qwendesk.chat.documents.pdf import parse_pages, show_pages
 from qwendesk.core.errors import BadRequest
 
 

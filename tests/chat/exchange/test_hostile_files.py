@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from qwendesk.chat.exchange import chat_values, chatgpt, service
+from qwendesk.chat.exchange import chatgpt, service, values
 from qwendesk.chat.exchange.exchange_reader import ExchangeReader
 from qwendesk.chat.exchange.pictures import ImportedPictures
 from qwendesk.chat.exchange.values import BadExchange, ImportReport
@@ -171,13 +171,13 @@ def test_import_needs_bounded_memory(
 
 @pytest.mark.asyncio
 async def test_too_large_chat_is_skipped_and_reported(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chat_values, "MAX_MESSAGES", 5)
+    monkeypatch.setattr(values, "MAX_MESSAGES", 5)
     long = gpt_chat(*(gpt_node(str(n), str(n - 1), text="x") for n in range(6)))
 
     report = await kit.import_value([long, gpt_chat(gpt_node("q", None, text="Why?"))])
 
     assert report == ImportReport(chats=1, messages=1, too_large=1)
-    assert "Skipped 1 chat with more than 128 MB or 200,000 messages." in report.sentence
+    assert "Skipped 1 chat with more than 128 MB or 5 messages." in report.sentence
 
 
 @pytest.mark.asyncio

@@ -1,6 +1,6 @@
 """What the banner says while the engine changes."""
 
-from qwendesk.chat.view.banner_content import BannerContent, BannerState, next_banner
+from qwendesk.chat.view.banner import BannerContent, BannerState, next_banner
 from qwendesk.core.failures import EngineExit, LoadFailure
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.paths import demo_model

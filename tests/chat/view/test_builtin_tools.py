@@ -12,7 +12,7 @@ from PySide6.QtCore import QPoint
 from PySide6.QtGui import QAction, QHelpEvent
 from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton, QToolTip, QWidget
 
-from qwendesk.chat.view.composer.tools_menu import ToolsMenu
+from qwendesk.chat.view.composer.tools_button import ToolsMenu
 from qwendesk.core.messages import ToolCall
 from qwendesk.engine.protocol import Generate
 from qwendesk.toolbox import run_python

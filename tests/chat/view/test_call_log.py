@@ -6,7 +6,7 @@ from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QLabel, QPushButton
 
 from qwendesk.chat.view.call_log_dialog import CallLogDialog
-from qwendesk.chat.view.composer.tools_menu import ToolsMenu
+from qwendesk.chat.view.composer.tools_button import ToolsMenu
 from qwendesk.chat.view.thread.call_row import CallRow
 from qwendesk.core.messages import ToolCall
 from tests.chat.view.test_tools import CALCULATE, asks_to_edit, choose, load

@@ -6,8 +6,7 @@ from pathlib import Path
 from PySide6.QtCore import QUrl
 from PySide6.QtWidgets import QLabel
 
-from qwendesk.chat.view.numbered_text import NumberedText
-from qwendesk.chat.view.source_dialog import SourceDialog
+from qwendesk.chat.view.source_dialog import NumberedText, SourceDialog
 from qwendesk.chat.view.thread.section_pane import SectionPane
 from qwendesk.chat.view.thread.source_links import SOURCE
 from qwendesk.core.citations import Citation, Source

@@ -9,8 +9,8 @@ import pytest
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QPlainTextEdit
 
-from qwendesk.chat.folder_texts import state_text
-from qwendesk.chat.view.composer.tools_menu import ToolsMenu
+from qwendesk.chat.view.composer.folder_strip import state_text
+from qwendesk.chat.view.composer.tools_button import ToolsMenu
 from qwendesk.core import paths
 from qwendesk.core.folder_state import FolderState
 from qwendesk.toolbox.knowledge import folder_indexes, index_update

@@ -10,9 +10,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from qwendesk.chat.tree_edits import new_answer, new_question
-from qwendesk.chat.view.composer.tools_menu import ToolsMenu
-from qwendesk.chat.view.thread.call_row import CallRow
-from qwendesk.chat.view.thread.call_texts import (
+from qwendesk.chat.view.composer.tools_button import ToolsMenu
+from qwendesk.chat.view.thread.call_body import (
     arguments_text,
     outcome_text,
     result_text,
@@ -20,6 +19,7 @@ from qwendesk.chat.view.thread.call_texts import (
     table_of,
     time_text,
 )
+from qwendesk.chat.view.thread.call_row import CallRow
 from qwendesk.core.chat_tree import ChatTree
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.messages import CallRecord, Message, ToolCall, ToolStep, text_message

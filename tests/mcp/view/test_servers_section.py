@@ -8,7 +8,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QDialog, QLabel, QLineEdit, QPlainTextEdit, QWidget
 
-from qwendesk.chat.view.composer.tools_menu import ToolsMenu
+from qwendesk.chat.view.composer.tools_button import ToolsMenu
 from qwendesk.core.files import read_whole
 from qwendesk.mcp.server import McpServerState
 from qwendesk.mcp.server_config import server_list_file

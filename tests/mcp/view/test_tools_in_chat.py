@@ -10,7 +10,7 @@ import psutil
 import pytest
 from PySide6.QtGui import QAction
 
-from qwendesk.chat.view.composer.tools_menu import ToolsMenu
+from qwendesk.chat.view.composer.tools_button import ToolsMenu
 from qwendesk.chat.view.thread.call_row import CallRow
 from qwendesk.chat.view.thread.picture_viewer import PictureViewer
 from qwendesk.chat.view.thread.thumbnails import Thumbnail

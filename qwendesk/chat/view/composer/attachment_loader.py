@@ -9,12 +9,10 @@ from PySide6.QtCore import QObject, Signal
 
 from qwendesk.chat.context_fill import ContextGauge
 from qwendesk.chat.documents.document_reader import DOCUMENT_ENDINGS, LANGUAGE_OF, is_document, is_pdf, read_document
-from qwendesk.chat.documents.page_range import parse_pages, show_pages
-from qwendesk.chat.documents.pdf import draw_pages, pdf_facts, pdf_pictures
-from qwendesk.chat.image_parts import image_part
-from qwendesk.chat.incognito_images import IncognitoImages
+from qwendesk.chat.documents.pdf import draw_pages, parse_pages, pdf_facts, pdf_pictures, show_pages
+from qwendesk.chat.image_parts import IncognitoImages, image_part
+from qwendesk.chat.request import TokenCount
 from qwendesk.chat.service import ChatService
-from qwendesk.chat.token_count import TokenCount
 from qwendesk.chat.view.composer.cards import AttachmentCard, DocumentCard, PictureCard
 from qwendesk.chat.view.composer.composer import Composer
 from qwendesk.chat.view.composer.pasted_content import PastedContent

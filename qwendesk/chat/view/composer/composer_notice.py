@@ -1,8 +1,8 @@
-"""The notice above the text of the composer: a sentence, and buttons for what helps."""
+"""Notes above and beside the composer's text: a sentence with buttons for what helps, and that the engine is busy."""
 
 from typing import Literal
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from qwendesk.core.translation import tr
@@ -63,3 +63,27 @@ class ComposerNotice(QWidget):
         self._row.setVisible(bool(actions))
         self.setVisible(bool(sentence))
         self.changed.emit(sentence)
+
+
+_SHOWN_AFTER_MS = 400
+"""Shorter preparations aren't worth a word that flickers."""
+
+
+class PreparingNote(QLabel):
+    """Hidden unless something has been prepared for a moment."""
+
+    def __init__(self) -> None:
+        super().__init__(tr("Preparing…"))
+        self.setProperty("kind", "dim")
+        self.setObjectName("composer.preparing")
+        self.setToolTip(tr("Your files and the chat are processed ahead, so that the next answer starts sooner."))
+        self._timer = QTimer(self, singleShot=True, interval=_SHOWN_AFTER_MS)
+        self._timer.timeout.connect(self.show)
+        self.hide()
+
+    def show_preparing(self, preparing: bool) -> None:
+        if preparing:
+            self._timer.start()
+        else:
+            self._timer.stop()
+            self.hide()

@@ -5,8 +5,7 @@ import asyncio
 import msgspec
 from PySide6.QtWidgets import QButtonGroup, QDialog, QHBoxLayout, QLabel, QLineEdit, QRadioButton, QVBoxLayout, QWidget
 
-from qwendesk.chat.documents.page_range import parse_pages
-from qwendesk.chat.documents.pdf import MAX_PAGE_IMAGES, PdfFacts
+from qwendesk.chat.documents.pdf import MAX_PAGE_IMAGES, PdfFacts, parse_pages
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.number_format import show_count
 from qwendesk.core.translation import tr, tr_n

@@ -1,18 +1,123 @@
-"""The context menus of chats and folders, and the menu of export formats."""
+"""Actions on chats and folders in the sidebar: their menus, and the message that offers to undo the last."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QWidget
 
 from qwendesk.chat.chat_list import ChatListService
 from qwendesk.chat.exchange.values import ExportFormat
-from qwendesk.chat.view.sidebar.chat_list_actions import ChatListActions
-from qwendesk.chat.view.sidebar.rows import Heading
+from qwendesk.chat.view.sidebar.chat_model import Heading
 from qwendesk.core.chats import ChatSummary
 from qwendesk.core.translation import tr, tr_n
+from qwendesk.widgets.buttons import IconButton, TextButton, describe
 from qwendesk.widgets.popups import Menu
+
+_SHOWN_MS = 12_000
+
+
+class UndoToast(QFrame):
+    """The message. It disappears after a while."""
+
+    undone = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("chats.toast")
+        self.setProperty("kind", "toast")
+        self._label = QLabel()
+        self._label.setTextFormat(Qt.TextFormat.PlainText)
+        self._label.setProperty("kind", "small")
+        self._label.setMinimumWidth(1)
+        self._label.setWordWrap(True)
+        self._undo_button = undo = TextButton(tr("Undo"), kind="link")
+        describe(undo, "chats.undo", tr("Undo"), tr("Undo the last action"))
+        undo.clicked.connect(self._undo)
+        close = IconButton("close", size=14, side=24)
+        describe(close, "chats.toast.close", tr("Close"), tr("Dismiss this message"))
+        close.clicked.connect(self.hide)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 6, 6, 6)
+        row.setSpacing(6)
+        row.addWidget(self._label, 1)
+        row.addWidget(undo)
+        row.addWidget(close)
+        self._timer = QTimer(self, singleShot=True, interval=_SHOWN_MS)
+        self._timer.timeout.connect(self.hide)
+        self.hide()
+
+    @property
+    def text(self) -> str:
+        return self._label.text()
+
+    def show_message(self, text: str, *, can_undo: bool) -> None:
+        """Show `text`, with an Undo button if `can_undo`; "" hides the message."""
+        self._undo_button.setVisible(can_undo)
+        self._label.setText(text)
+        if not text:
+            self.hide()
+            return
+        self._label.setToolTip(text)
+        self.show()
+        self._timer.start()
+
+    def _undo(self) -> None:
+        self.hide()
+        self.undone.emit()
+
+
+class ChatListActions:
+    """Performs actions that `ListedChats.undo` can undo."""
+
+    def __init__(self, chat_list: ChatListService, toast: UndoToast) -> None:
+        self._chat_list, self._toast = chat_list, toast
+
+    def archive(self, chat_ids: Sequence[str], *, archived: bool) -> None:
+        """Archive the chats, or move them back to the list if `archived` is False."""
+        self._chat_list.chats.archive(chat_ids, archived=archived)
+        if archived:
+            self._offer_undo(tr_n("Archived {0} chat", "Archived {0} chats", len(chat_ids)))
+        else:
+            self._offer_undo(tr_n("Unarchived {0} chat", "Unarchived {0} chats", len(chat_ids)))
+
+    def move(self, chat_ids: Sequence[str], folder_id: str) -> None:
+        """Move the chats into a folder, or out of any folder if `folder_id` is empty."""
+        self._chat_list.chats.move(chat_ids, folder_id)
+        name = self._folder_name(folder_id)
+        if name:
+            self._offer_undo(tr_n("Moved {0} chat to “{1}”", "Moved {0} chats to “{1}”", len(chat_ids), name))
+        else:
+            self._offer_undo(
+                tr_n("Removed {0} chat from its folder", "Removed {0} chats from their folders", len(chat_ids))
+            )
+
+    def move_to_new_folder(self, chat_ids: Sequence[str]) -> str:
+        """Move the chats into a new folder, which the user may then rename, and return its id."""
+        folder = self._chat_list.folders.add(tr("New folder"))
+        self.move(chat_ids, folder.id)
+        return folder.id
+
+    def delete(self, chats: Sequence[ChatSummary]) -> None:
+        if not chats:
+            return
+        self._chat_list.delete([chat.id for chat in chats])
+        if len(chats) == 1:
+            self._offer_undo(tr("Deleted “{0}”", chats[0].title))
+        else:
+            self._offer_undo(tr_n("Deleted {0} chat", "Deleted {0} chats", len(chats)))
+
+    def delete_folder(self, folder_id: str) -> None:
+        name = self._folder_name(folder_id)
+        self._chat_list.chats.delete_folder(folder_id)
+        self._offer_undo(tr("Removed the folder “{0}” and kept its chats", name))
+
+    def _folder_name(self, folder_id: str) -> str:
+        return next((folder.name for folder in self._chat_list.folders.folders if folder.id == folder_id), "")
+
+    def _offer_undo(self, text: str) -> None:
+        self._toast.show_message(text, can_undo=True)
 
 
 def export_formats() -> tuple[tuple[ExportFormat, str], ...]:

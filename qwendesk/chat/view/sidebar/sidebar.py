@@ -7,16 +7,12 @@ from PySide6.QtCore import QModelIndex, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QListView, QStackedWidget, QVBoxLayout
 
-from qwendesk.chat.chat_list import ChatListService
-from qwendesk.chat.chat_list_state import ChatListState
+from qwendesk.chat.chat_list import ChatListService, ChatListState
 from qwendesk.chat.exchange.values import ExportFormat
 from qwendesk.chat.view.sidebar.chat_list import ChatList, set_up_list
-from qwendesk.chat.view.sidebar.chat_list_actions import ChatListActions
-from qwendesk.chat.view.sidebar.chat_menu import chats_menu, export_menu, folder_menu
-from qwendesk.chat.view.sidebar.chat_model import ROW_ROLE, ChatModel
+from qwendesk.chat.view.sidebar.chat_menu import ChatListActions, UndoToast, chats_menu, export_menu, folder_menu
+from qwendesk.chat.view.sidebar.chat_model import ROW_ROLE, ChatModel, Heading, rows_of
 from qwendesk.chat.view.sidebar.chat_search import HitDelegate, HitModel, SearchField
-from qwendesk.chat.view.sidebar.rows import Heading, rows_of
-from qwendesk.chat.view.sidebar.undo_toast import UndoToast
 from qwendesk.core.served_model import incognito_text
 from qwendesk.core.translation import tr
 from qwendesk.widgets.actions import COMMANDS

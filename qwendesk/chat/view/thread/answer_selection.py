@@ -8,10 +8,9 @@ import msgspec
 from PySide6.QtCore import QEvent, QMimeData, QObject, QPoint, Qt
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence, QMouseEvent
 
-from qwendesk.chat.view.thread.answer_section import section_plain_text, section_texts
+from qwendesk.chat.view.thread.answer_section import SectionStack, section_plain_text, section_texts
 from qwendesk.chat.view.thread.formulas import FormulaCache
 from qwendesk.chat.view.thread.section_pane import SectionPane, section_markdown
-from qwendesk.chat.view.thread.section_stack import SectionStack
 from qwendesk.core.translation import tr
 from qwendesk.widgets.popups import Menu
 from qwendesk.widgets.step_budget import StepwiseWork

@@ -11,7 +11,13 @@ from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, QTimer, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QApplication, QSizePolicy, QWidget
 
-from qwendesk.chat.view.thread.answer_section import AnswerSection, continued_code, estimated_height, section_texts
+from qwendesk.chat.view.thread.answer_section import (
+    AnswerSection,
+    SectionStack,
+    continued_code,
+    estimated_height,
+    section_texts,
+)
 from qwendesk.chat.view.thread.answer_selection import AnswerSelection
 from qwendesk.chat.view.thread.code_card import CodeCard
 from qwendesk.chat.view.thread.formulas import FormulaCache
@@ -19,7 +25,6 @@ from qwendesk.chat.view.thread.highlighter import Highlighter
 from qwendesk.chat.view.thread.inline_writer import FOOTNOTE, FOOTNOTE_REF
 from qwendesk.chat.view.thread.markdown_stream import MarkdownStream, slice_end
 from qwendesk.chat.view.thread.section_pane import SectionPane
-from qwendesk.chat.view.thread.section_stack import SectionStack
 from qwendesk.chat.view.thread.source_links import SourceLinks
 from qwendesk.chat.view.thread.text_search import mark_found
 from qwendesk.core.translation import tr

@@ -24,7 +24,7 @@ from qwendesk.chat.view.thread.highlight_protocol import (
     is_highlightable,
     plain,
 )
-from qwendesk.core.pipes import is_closed_pipe
+from qwendesk.core.processes import is_closed_pipe
 
 _UNSETTLED = 400
 """Number of characters at the end of code whose colours may still change."""

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont, QTextBlockFormat, QTextCharFormat, QTextCursor, QTextDocument
 
 from qwendesk.chat.view.thread.formulas import SOURCE, FormulaCache, formula_format
-from qwendesk.chat.view.thread.markdown_plugins import formula_source
+from qwendesk.chat.view.thread.markdown_blocks import formula_source
 from qwendesk.chat.view.thread.source_links import SourceLinks
 from qwendesk.core.translation import tr
 from qwendesk.widgets.text_pane import is_web_address

@@ -9,9 +9,17 @@ from typing import Any
 
 import msgspec
 
-from qwendesk.chat.view.thread.block_splitter import LONG_LIST, column_lengths, item_groups, split_long_block
+from qwendesk.chat.view.thread.block_splitter import (
+    LONG_LIST,
+    PANEL_ROWS,
+    column_lengths,
+    has_many_columns,
+    item_groups,
+    panels,
+    split_long_block,
+    wide_table,
+)
 from qwendesk.chat.view.thread.markdown_blocks import MarkdownBlock, parse_inlines, split_blocks
-from qwendesk.chat.view.thread.wide_table import PANEL_ROWS, has_many_columns, panels, wide_table
 
 _FENCE_OPENS = re.compile(r"^ {0,3}+(`{3,}+|~{3,}+)([^\n]*+)\n")
 _TABLE_ROW = re.compile(r"^ {0,3}\|.*$")

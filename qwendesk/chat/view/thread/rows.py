@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, QPoint, Signal
 from PySide6.QtWidgets import QApplication, QWidget
 
 from qwendesk.chat.view.thread.assistant_message import AssistantMessage
-from qwendesk.chat.view.thread.code_saving import ask_to_save_code
+from qwendesk.chat.view.thread.code_card import ask_to_save_code
 from qwendesk.chat.view.thread.formulas import FormulaCache
 from qwendesk.chat.view.thread.highlighter import Highlighter
 from qwendesk.chat.view.thread.stack_geometry import StackGeometry

@@ -7,7 +7,7 @@ from PySide6.QtCore import QMimeData, QRect, Qt, QTimer, QUrl, Signal
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QPainter, QPaintEvent, QResizeEvent, QTextCursor
 from PySide6.QtWidgets import QTextEdit, QToolButton, QWidget
 
-from qwendesk.chat.browser_page import is_page
+from qwendesk.chat.browser_pages import is_page
 from qwendesk.chat.view.thread.clipboard_text import markdown_of, plain_text, rich_text
 from qwendesk.chat.view.thread.code_card import CodeCard
 from qwendesk.chat.view.thread.formulas import FormulaCache

@@ -4,16 +4,15 @@ Only rows near the viewport have widgets. The heights of others are estimated. W
 the text at its top stays where it is.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from PySide6.QtCore import QEvent, QObject, QRect, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QResizeEvent, QWheelEvent
-from PySide6.QtWidgets import QApplication, QScrollArea
+from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent, QWheelEvent
+from PySide6.QtWidgets import QApplication, QScrollArea, QWidget
 
 from qwendesk.chat.view.thread.assistant_message import AssistantMessage
 from qwendesk.chat.view.thread.drag_scroll import DragScroll
 from qwendesk.chat.view.thread.find_bar import FindBar
-from qwendesk.chat.view.thread.row_column import RowColumn
 from qwendesk.chat.view.thread.rows import COLUMN_WIDTH, Row, RowFactory, RowPositions, ScrollAnchor, preferred_height
 from qwendesk.chat.view.thread.stack_geometry import StackGeometry
 from qwendesk.chat.view.thread.thumbnails import PreviewCache
@@ -24,8 +23,49 @@ from qwendesk.core.translation import tr
 from qwendesk.widgets.actions import COMMANDS
 from qwendesk.widgets.buttons import IconButton, describe
 from qwendesk.widgets.step_budget import StepBudget
+from qwendesk.widgets.tab_order import focus_next, give_focus, lost_focus, tab_stops_in
 from qwendesk.widgets.text_pane import repaint_only_growth
-from qwendesk.widgets.theme_keeper import app_theme
+from qwendesk.widgets.theme_keeper import app_theme, current_theme
+
+
+class RowColumn(QWidget):
+    """The widget inside the scroll area. Its rows change, so it gets the current ones at each key press."""
+
+    def __init__(self, area: QScrollArea, rows: Callable[[], Sequence[QWidget]]) -> None:
+        super().__init__()
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)  # so that scrolling moves pixels without repainting
+        self._area = area
+        self._rows = rows
+
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        here = QApplication.focusWidget()
+        stops = self._stops()
+        if here in stops:
+            index = stops.index(here) + (1 if forward else -1)
+            if 0 <= index < len(stops):
+                give_focus(stops[index], forward=forward)
+                return True
+        if lost_focus(self.window()) is not None:
+            return self.window().focusNextPrevChild(forward)
+        return focus_next(self.window(), here, forward=forward)
+
+    def tab_stops(self) -> list[QWidget]:
+        """Return the controls that Tab can reach from outside: the visible ones, and the one with the focus."""
+        here = QApplication.focusWidget()
+        seen = QRect(0, -self.y(), self._area.viewport().width(), self._area.viewport().height())
+        return [each for each in self._stops() if each is here or seen.intersects(self._place(each))]
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.fillRect(event.rect(), current_theme().color("window"))
+        painter.end()
+
+    def _stops(self) -> list[QWidget]:
+        return [stop for row in self._rows() for stop in tab_stops_in(row)]
+
+    def _place(self, widget: QWidget) -> QRect:
+        return QRect(widget.mapTo(self, widget.rect().topLeft()), widget.size())
+
 
 _GAP, _TOP, _BOTTOM, _SIDE, _NEAR_END = 4, 20, 12, 24, 24
 _ABOVE = 10

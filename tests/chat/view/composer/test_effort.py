@@ -4,7 +4,7 @@ import msgspec
 from PySide6.QtGui import QAction
 
 from qwendesk.chat.view.composer.composer_text import ComposerText
-from qwendesk.chat.view.composer.effort_menu import EffortMenu
+from qwendesk.chat.view.composer.thinking_menu import EffortMenu
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.protocol import Generate, LoadReport, TemplateAbilities
 from tests.fakes.engine import DEMO_REPORT

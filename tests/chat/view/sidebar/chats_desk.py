@@ -6,8 +6,7 @@ from PySide6.QtCore import QModelIndex, QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit, QListView, QMenu
 
-from qwendesk.chat.view.sidebar.chat_model import ROW_ROLE
-from qwendesk.chat.view.sidebar.rows import Heading, Row
+from qwendesk.chat.view.sidebar.chat_model import ROW_ROLE, Heading, Row
 from qwendesk.core.chats import ChatSummary
 from tests.fakes.engine import ScriptedAnswer
 from tests.window_desk import Desk

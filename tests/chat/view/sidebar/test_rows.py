@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from qwendesk.chat.view.sidebar.rows import Heading, rows_of
+from qwendesk.chat.view.sidebar.chat_model import Heading, rows_of
 from qwendesk.core.chats import ChatSummary, Folder
 
 NOW = datetime(2026, 3, 10, 12, 0)

@@ -4,8 +4,7 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QApplication, QWidget
 
 from qwendesk.chat.view.thread.answer_view import AnswerView
-from qwendesk.chat.view.thread.formula_svg import draw, is_drawable, nesting
-from qwendesk.chat.view.thread.formulas import FormulaCache
+from qwendesk.chat.view.thread.formulas import FormulaCache, draw, is_drawable, nesting
 from qwendesk.widgets.theme_keeper import ThemeKeeper
 
 

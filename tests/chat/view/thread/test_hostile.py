@@ -11,15 +11,15 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from qwendesk.chat.view.thread.answer_view import AnswerView
 from qwendesk.chat.view.thread.block_splitter import MAX_BLOCK_LENGTH
-from qwendesk.chat.view.thread.formula_svg import (
+from qwendesk.chat.view.thread.formulas import (
     MAX_FORMULA_DEPTH,
     MAX_FORMULA_LENGTH,
     MAX_SVG_LENGTH,
+    FormulaCache,
     draw,
     is_drawable,
     nesting,
 )
-from qwendesk.chat.view.thread.formulas import FormulaCache
 from qwendesk.chat.view.thread.section_pane import SectionPane
 from qwendesk.widgets.theme_keeper import ThemeKeeper
 from tests.chat.view.thread.hostile import hostile_inputs

@@ -12,12 +12,11 @@ from PySide6.QtGui import QTextTable
 from PySide6.QtWidgets import QApplication
 
 from qwendesk.chat.view.thread.answer_view import AnswerView
-from qwendesk.chat.view.thread.block_splitter import LONG_CODE, MAX_BLOCK_LENGTH, TABLE_CELLS
+from qwendesk.chat.view.thread.block_splitter import LONG_CODE, MAX_BLOCK_LENGTH, PANEL_COLUMNS, TABLE_CELLS
 from qwendesk.chat.view.thread.clipboard_text import copy_in_steps
 from qwendesk.chat.view.thread.section_pane import SectionPane
 from qwendesk.chat.view.thread.thread_view import ThreadView
 from qwendesk.chat.view.thread.thumbnails import PreviewCache
-from qwendesk.chat.view.thread.wide_table import PANEL_COLUMNS
 from qwendesk.core.conversation import Answer, Conversation, Turn
 from qwendesk.core.messages import text_message
 from qwendesk.widgets.step_budget import StepBudget

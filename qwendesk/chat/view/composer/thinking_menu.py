@@ -1,4 +1,8 @@
-"""The menu next to the Thinking button that limits how long the model may think."""
+"""The menus next to the Thinking button: how long the model may think, and how much where its template takes an
+effort.
+"""
+
+from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QAction, QActionGroup
@@ -7,6 +11,7 @@ from PySide6.QtWidgets import QWidget
 from qwendesk.core.number_format import show_count
 from qwendesk.core.translation import tr, tr_n
 from qwendesk.widgets.popups import Menu
+from qwendesk.widgets.rows.option_texts import choice_text
 
 BUDGETS = (256, 512, 2048, 8192)
 CUSTOM_BUDGET = -2
@@ -51,3 +56,39 @@ class BudgetMenu(Menu):
         action.triggered.connect(lambda _checked=False: self.chosen.emit(tokens))
         self._group.addAction(action)
         self._actions[tokens] = action
+
+
+class EffortMenu(Menu):
+    chosen = Signal(str)
+    """One of the template's values, or "auto" for its default."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("composer.menu.effort")
+        self.setToolTipsVisible(True)
+        self._group = QActionGroup(self)
+        self._values: tuple[str, ...] = ()
+
+    def show_values(self, values: Sequence[str], default: str, chosen: str) -> None:
+        """Show the template's values, of which `default` is its own, and check the chosen one."""
+        if tuple(values) != self._values:
+            self._values = tuple(values)
+            self.clear()
+            for value in values:
+                self._add(value, default)
+        wanted = chosen if chosen in values else default
+        self.setTitle(tr("Effort: {0}", choice_text(wanted or "auto")))
+        for action in self.actions():
+            action.setChecked(action.data() == wanted)
+
+    def _add(self, value: str, default: str) -> None:
+        name = choice_text(value)
+        action = QAction(tr("{0} (default)", name) if value == default else name, self)
+        action.setObjectName(f"composer.effort.{value}")
+        action.setData(value)
+        action.setCheckable(True)
+        action.setToolTip(tr("How much the model thinks. A change processes the whole chat again."))
+        # The default is not sent, so that another model's default counts after a change of the model.
+        action.triggered.connect(lambda _checked=False: self.chosen.emit("auto" if value == default else value))
+        self._group.addAction(action)
+        self.addAction(action)
