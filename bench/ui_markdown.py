@@ -2,7 +2,7 @@
 
     python -m bench.ui_markdown [--size 1.0] [--only NAME ...]
 
-Opens a chat with one answer of each shape in `tests/chat/view/thread/markdown_corpus.py`, scrolls through it, makes it
+Opens a chat with one answer of each shape in `tests/chat/view/answer/markdown_corpus.py`, scrolls through it, makes it
 narrower, finds words in it, copies all of it, and streams it into another chat. A step is one turn of the event loop,
 painting included. Prints the worst step of each part for each shape in milliseconds of processor time of the window's
 thread, the clock's worst step beside it, and how many shapes stay within the target. Takes about ten minutes.
@@ -22,12 +22,12 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
 from qwendesk.app.event_loop import keep_collector_quick
+from qwendesk.chat.view.thread.pictures.thumbnails import PreviewCache
 from qwendesk.chat.view.thread.thread_view import ThreadView
-from qwendesk.chat.view.thread.thumbnails import PreviewCache
 from qwendesk.core.conversation import Answer, Conversation, Turn
 from qwendesk.core.messages import text_message
 from qwendesk.widgets.theme_keeper import ThemeKeeper
-from tests.chat.view.thread.markdown_corpus import corpus
+from tests.chat.view.answer.markdown_corpus import corpus
 
 TARGET_MS = 50.0
 _QUIET_STEPS = 30

@@ -19,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return serve()
     if first == "--highlighter":
-        from qwendesk.chat.view.thread.highlight import main as highlight
+        from qwendesk.chat.view.answer.highlight import main as highlight
 
         return highlight()
     if first == "--mcp-host":

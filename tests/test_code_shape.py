@@ -13,7 +13,7 @@ LONELY = {
     "engine.contract.BenchClient": "only the worker measures; tests and screenshots put a double in its place",
     "engine.worker.cache.Memory": "the rules of the prompt cache are tested on made-up memories, without a model",
     "chat.view.thread.find_bar.SearchedThread": "ThreadView owns the find bar, which is below it",
-    "chat.view.thread.highlighter.CodeView": "CodeCard asks the highlighter, which is below it",
+    "chat.view.answer.highlighter.CodeView": "CodeCard asks the highlighter, which is below it",
 }
 """Protocols with one implementation that stay, each with its reason."""
 FOREIGN = {"engine.worker.devices._Ggml", "mcp.host.offers._Page", "chat.exchange.json_stream.Readable"}

@@ -13,7 +13,7 @@ from qwendesk.core.json_decoding import MOST_DEPTH, decode_json
 _PACKAGE = Path(qwendesk.__file__).parent
 _OWN = {
     "core/json_decoding.py",
-    "chat/view/chat_switcher.py", "chat/view/thread/highlight.py", "decoding/main.py", "decoding/process.py",
+    "chat/view/chat_switcher.py", "chat/view/answer/highlight.py", "decoding/main.py", "decoding/process.py",
     "engine/worker/text_score.py", "mcp/host/offers.py",
     "toolbox/confinement/confined_run.py",
 }  # fmt: skip

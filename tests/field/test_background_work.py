@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication
 
 from qwendesk.chat import store_tasks
 from qwendesk.chat.store_tasks import DailyBackup
-from qwendesk.chat.view.thread.formulas import Drawing, FormulaCache, draw
+from qwendesk.chat.view.answer.formulas import Drawing, FormulaCache, draw
 from qwendesk.hub.library_places import HostEnvironment
 from qwendesk.mcp.host_connection import HostConnection
 from qwendesk.mcp.host_protocol import Answered, CallTool, ProgressNote, encode_line

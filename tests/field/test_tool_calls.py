@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from qwendesk.chat.view.thread.call_row import CallRow
+from qwendesk.chat.view.thread.tools.call_row import CallRow
 from qwendesk.cli import ask as cli_ask
 from qwendesk.cli import main as cli
 from qwendesk.core import paths

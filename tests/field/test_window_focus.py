@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QApplication, QDialog, QWidget
 
-from qwendesk.chat.view.folder_view import FolderDialog
+from qwendesk.chat.view.composer.folder_view import FolderDialog
 from qwendesk.engines.view.pc_trial_presenter import PcTrialDialog
 from qwendesk.mcp.view.server_dialog import ServerDialog
 from qwendesk.widgets.actions import installed

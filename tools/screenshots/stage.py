@@ -10,7 +10,7 @@ from PySide6.QtCore import QBuffer, QIODevice, QRect
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from qwendesk.app.parts import Parts
-from qwendesk.chat.view.thread.highlighter import Highlighter
+from qwendesk.chat.view.answer.highlighter import Highlighter
 
 IMAGES = Path(__file__).resolve().parents[2] / "docs" / "guide" / "images"
 MOST_BYTES = 120_000

@@ -9,10 +9,10 @@ from PySide6.QtCore import QObject, Signal
 from qwendesk.chat.exchange.service import ExchangeService
 from qwendesk.chat.exchange.values import ExportFormat
 from qwendesk.chat.service import ChatService
+from qwendesk.chat.view.answer.clipboard_text import copy_markdown
 from qwendesk.chat.view.chat_area import ChatArea
 from qwendesk.chat.view.chat_page import ChatPage
 from qwendesk.chat.view.sidebar.sidebar import Sidebar
-from qwendesk.chat.view.thread.clipboard_text import copy_markdown
 from qwendesk.core.conversation import Turn
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.translation import mark, tr, tr_n

@@ -11,18 +11,18 @@ from qwendesk.chat.context_fill import ContextGauge
 from qwendesk.chat.presets import PresetsService
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.view.banner import Banner, BannerContent, BannerState, next_banner
-from qwendesk.chat.view.call_actions import CallActions, ConsentView, ProgressView
 from qwendesk.chat.view.composer.attachment_loader import AttachmentLoader, refusal_sentence
 from qwendesk.chat.view.composer.composer import Composer
+from qwendesk.chat.view.composer.context_notices import ContextNotices
+from qwendesk.chat.view.composer.folder_view import FolderView
 from qwendesk.chat.view.composer.sampling_popover import SamplingPopover
 from qwendesk.chat.view.composer.thinking_menu import CUSTOM_BUDGET
-from qwendesk.chat.view.context_notices import ContextNotices
-from qwendesk.chat.view.folder_view import FolderView
-from qwendesk.chat.view.thread.picture_viewer import PictureViewer
+from qwendesk.chat.view.composer.tool_picker import ToolPicker
+from qwendesk.chat.view.thread.pictures.picture_viewer import PictureViewer
+from qwendesk.chat.view.thread.pictures.thumbnails import PreviewCache
+from qwendesk.chat.view.thread.thread_controller import ThreadController, UndoBar
 from qwendesk.chat.view.thread.thread_view import ThreadView
-from qwendesk.chat.view.thread.thumbnails import PreviewCache
-from qwendesk.chat.view.thread_controller import ThreadController, UndoBar
-from qwendesk.chat.view.tool_picker import ToolPicker
+from qwendesk.chat.view.thread.tools.call_actions import CallActions, ConsentView, ProgressView
 from qwendesk.chat.view.welcome import WelcomePage
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.messages import DocumentPart, ImagePart

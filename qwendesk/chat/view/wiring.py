@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QWidget
 from qwendesk.chat.chat_services import ChatServices
 from qwendesk.chat.chat_state import ChatState
 from qwendesk.chat.reopen_guard import MayReopen, ReopenGuard, always
-from qwendesk.chat.view.call_log_dialog import CallLogOpener
+from qwendesk.chat.view.answer.source_dialog import SourceOpener
 from qwendesk.chat.view.chat_area import ChatArea
 from qwendesk.chat.view.chat_commands import ChatCommands, ChatTransfer
 from qwendesk.chat.view.chat_page import ChatPage
@@ -23,9 +23,9 @@ from qwendesk.chat.view.last_chat_opener import LastChatOpener
 from qwendesk.chat.view.model_offer import ModelOffer
 from qwendesk.chat.view.page_opener import PageOpener
 from qwendesk.chat.view.sidebar.sidebar import Sidebar
-from qwendesk.chat.view.source_dialog import SourceOpener
 from qwendesk.chat.view.store_notices import StoreNotices
 from qwendesk.chat.view.thread.branch_links import BranchFinder, BranchNote
+from qwendesk.chat.view.thread.tools.call_log_dialog import CallLogOpener
 from qwendesk.core.citations import SEARCH
 from qwendesk.core.translation import tr
 from qwendesk.engine.protocol import LoadReport

@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QGuiApplication
 
-from qwendesk.chat.view.thread.call_row import CallRow
+from qwendesk.chat.view.thread.tools.call_row import CallRow
 from qwendesk.core import paths
 from qwendesk.core.messages import ToolCall
 from qwendesk.core.tool_context import CallContext

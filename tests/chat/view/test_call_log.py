@@ -5,9 +5,9 @@ from pathlib import Path
 from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QLabel, QPushButton
 
-from qwendesk.chat.view.call_log_dialog import CallLogDialog
 from qwendesk.chat.view.composer.tools_button import ToolsMenu
-from qwendesk.chat.view.thread.call_row import CallRow
+from qwendesk.chat.view.thread.tools.call_log_dialog import CallLogDialog
+from qwendesk.chat.view.thread.tools.call_row import CallRow
 from qwendesk.core.messages import ToolCall
 from tests.chat.view.test_tools import CALCULATE, asks_to_edit, choose, load
 from tests.fakes.engine import ScriptedAnswer

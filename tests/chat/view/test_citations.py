@@ -6,9 +6,9 @@ from pathlib import Path
 from PySide6.QtCore import QUrl
 from PySide6.QtWidgets import QLabel
 
-from qwendesk.chat.view.source_dialog import NumberedText, SourceDialog
-from qwendesk.chat.view.thread.section_pane import SectionPane
-from qwendesk.chat.view.thread.source_links import SOURCE
+from qwendesk.chat.view.answer.section_pane import SectionPane
+from qwendesk.chat.view.answer.source_dialog import NumberedText, SourceDialog
+from qwendesk.chat.view.answer.source_links import SOURCE
 from qwendesk.core.citations import Citation, Source
 from qwendesk.core.messages import ToolCall
 from qwendesk.widgets.buttons import TextButton

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from qwendesk.chat.tree_edits import new_answer, new_question
 from qwendesk.chat.view.composer.tools_button import ToolsMenu
-from qwendesk.chat.view.thread.call_body import (
+from qwendesk.chat.view.thread.tools.call_body import (
     arguments_text,
     outcome_text,
     result_text,
@@ -19,7 +19,7 @@ from qwendesk.chat.view.thread.call_body import (
     table_of,
     time_text,
 )
-from qwendesk.chat.view.thread.call_row import CallRow
+from qwendesk.chat.view.thread.tools.call_row import CallRow
 from qwendesk.core.chat_tree import ChatTree
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.messages import CallRecord, Message, ToolCall, ToolStep, text_message

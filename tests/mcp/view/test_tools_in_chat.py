@@ -11,9 +11,9 @@ import pytest
 from PySide6.QtGui import QAction
 
 from qwendesk.chat.view.composer.tools_button import ToolsMenu
-from qwendesk.chat.view.thread.call_row import CallRow
-from qwendesk.chat.view.thread.picture_viewer import PictureViewer
-from qwendesk.chat.view.thread.thumbnails import Thumbnail
+from qwendesk.chat.view.thread.pictures.picture_viewer import PictureViewer
+from qwendesk.chat.view.thread.pictures.thumbnails import Thumbnail
+from qwendesk.chat.view.thread.tools.call_row import CallRow
 from qwendesk.core.messages import ToolCall
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.protocol import Generate

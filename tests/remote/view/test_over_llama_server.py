@@ -3,7 +3,7 @@
 import pytest
 from PySide6.QtGui import QAction
 
-from qwendesk.chat.view.thread.call_row import CallRow
+from qwendesk.chat.view.thread.tools.call_row import CallRow
 from tests.remote.llama_server import UrgingProxy, needs_llama_server, running_llama_server
 
 pytestmark = [needs_llama_server, pytest.mark.timeout(300)]

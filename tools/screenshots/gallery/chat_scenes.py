@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from qwendesk.chat.view.composer.pasted_content import PastedContent
-from qwendesk.chat.view.thread.picture_viewer import PictureViewer
+from qwendesk.chat.view.thread.pictures.picture_viewer import PictureViewer
 from qwendesk.core.messages import DocumentPart, ImagePart
 from tests.fakes.answer_stream import ScriptedAnswer
 from tools.screenshots.gallery import texts

@@ -18,8 +18,8 @@ from qwendesk.chat.view.composer.composer import Composer
 from qwendesk.chat.view.composer.pasted_content import PastedContent
 from qwendesk.chat.view.composer.pdf_sheet import PdfSheet
 from qwendesk.chat.view.thread.document_chip import DocumentViewer
-from qwendesk.chat.view.thread.pictures import SUFFIXES, store_image_data, store_pasted_image
-from qwendesk.chat.view.thread.thumbnails import PreviewCache
+from qwendesk.chat.view.thread.pictures.previews import SUFFIXES, store_image_data, store_pasted_image
+from qwendesk.chat.view.thread.pictures.thumbnails import PreviewCache
 from qwendesk.core.chats import DraftFile
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.input_files import open_regular

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QScrollArea, QWidget
 
 from qwendesk.chat.view.composer.cards import AttachmentCard, DocumentCard, PictureCard
 from qwendesk.chat.view.composer.pasted_content import OWN_DRAG
-from qwendesk.chat.view.thread.pictures import ImagePreview
+from qwendesk.chat.view.thread.pictures.previews import ImagePreview
 from qwendesk.core.chats import DraftFile
 from qwendesk.core.messages import DocumentPart, ImagePart
 from qwendesk.widgets.theme_keeper import current_theme

@@ -9,8 +9,8 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from qwendesk.chat.view.composer.pasted_content import OWN_DRAG
 from qwendesk.chat.view.thread.document_chip import DocumentBadge
-from qwendesk.chat.view.thread.pictures import ImagePreview
-from qwendesk.chat.view.thread.thumbnails import Thumbnail
+from qwendesk.chat.view.thread.pictures.previews import ImagePreview
+from qwendesk.chat.view.thread.pictures.thumbnails import Thumbnail
 from qwendesk.core.chats import DraftFile
 from qwendesk.core.messages import DocumentPart, ImagePart
 from qwendesk.core.number_format import show_count

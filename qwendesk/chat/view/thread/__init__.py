@@ -1,1 +1,1 @@
-"""A conversation on screen: turns, Markdown, code, images, reasoning."""
+"""A conversation on screen: its turns, selecting and finding in them, tool calls and pictures."""

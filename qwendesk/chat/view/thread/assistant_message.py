@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
+from qwendesk.chat.view.answer.answer_view import AnswerView
+from qwendesk.chat.view.answer.formulas import FormulaCache
+from qwendesk.chat.view.answer.highlighter import Highlighter
+from qwendesk.chat.view.answer.source_links import SourceIntents, SourceLinks
 from qwendesk.chat.view.thread.answer_footer import StatsChip, answer_notes
-from qwendesk.chat.view.thread.answer_view import AnswerView
 from qwendesk.chat.view.thread.branch_links import BranchLinks
-from qwendesk.chat.view.thread.call_row import CallRow
-from qwendesk.chat.view.thread.formulas import FormulaCache
-from qwendesk.chat.view.thread.highlighter import Highlighter
 from qwendesk.chat.view.thread.message_actions import MessageActions
-from qwendesk.chat.view.thread.source_links import SourceIntents, SourceLinks
 from qwendesk.chat.view.thread.think_block import ThinkBlock
+from qwendesk.chat.view.thread.tools.call_row import CallRow
 from qwendesk.chat.view.thread.turn_editor import edit_in_place, reopen_edit
 from qwendesk.chat.view.thread.turn_intents import CallIntents, TurnIntents
 from qwendesk.core.conversation import Answer, Turn

@@ -4,7 +4,7 @@ from PySide6.QtCore import QObject, QPoint, Qt, QTimer
 from PySide6.QtGui import QCursor
 from PySide6.QtWidgets import QApplication, QScrollArea
 
-from qwendesk.chat.view.thread.answer_view import AnswerView
+from qwendesk.chat.view.answer.answer_view import AnswerView
 
 _EVERY_MS = 30
 _SLOWNESS = 4

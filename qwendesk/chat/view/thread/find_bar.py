@@ -8,9 +8,9 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QLabel, QLineEdit, QWidget
 from shiboken6 import isValid
 
+from qwendesk.chat.view.answer.text_search import Match, count_in_text, count_markdown, iter_counts, may_contain
 from qwendesk.chat.view.thread.assistant_message import AssistantMessage
 from qwendesk.chat.view.thread.rows import Part, Row
-from qwendesk.chat.view.thread.text_search import Match, count_in_text, count_markdown, iter_counts, may_contain
 from qwendesk.core.number_format import show_count
 from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import IconButton, describe

@@ -5,7 +5,7 @@ from PySide6.QtGui import QEnterEvent, QFocusEvent, QPaintEvent
 from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QLabel, QWidget
 
 from qwendesk.chat.open_chat import Part
-from qwendesk.chat.view.thread.clipboard_text import Form, copy_in_steps, copy_markdown
+from qwendesk.chat.view.answer.clipboard_text import Form, copy_in_steps, copy_markdown
 from qwendesk.chat.view.thread.turn_intents import TurnIntents
 from qwendesk.core.conversation import Turn
 from qwendesk.core.translation import tr

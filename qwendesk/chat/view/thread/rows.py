@@ -8,12 +8,12 @@ import msgspec
 from PySide6.QtCore import QObject, QPoint, Signal
 from PySide6.QtWidgets import QApplication, QWidget
 
+from qwendesk.chat.view.answer.code_card import ask_to_save_code
+from qwendesk.chat.view.answer.formulas import FormulaCache
+from qwendesk.chat.view.answer.highlighter import Highlighter
+from qwendesk.chat.view.answer.stack_geometry import StackGeometry
 from qwendesk.chat.view.thread.assistant_message import AssistantMessage
-from qwendesk.chat.view.thread.code_card import ask_to_save_code
-from qwendesk.chat.view.thread.formulas import FormulaCache
-from qwendesk.chat.view.thread.highlighter import Highlighter
-from qwendesk.chat.view.thread.stack_geometry import StackGeometry
-from qwendesk.chat.view.thread.thumbnails import PreviewCache
+from qwendesk.chat.view.thread.pictures.thumbnails import PreviewCache
 from qwendesk.chat.view.thread.turn_editor import EDITED
 from qwendesk.chat.view.thread.turn_intents import TurnIntents
 from qwendesk.chat.view.thread.user_message import UserMessage

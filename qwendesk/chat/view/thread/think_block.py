@@ -6,7 +6,7 @@ from PySide6.QtCore import QRect, QSize, Qt, QTimer
 from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent, QTextCursor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
-from qwendesk.chat.view.thread.text_search import mark_found
+from qwendesk.chat.view.answer.text_search import mark_found
 from qwendesk.core.translation import tr
 from qwendesk.core.units import show_duration
 from qwendesk.widgets.buttons import ChevronButton, describe

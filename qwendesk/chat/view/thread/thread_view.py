@@ -10,12 +10,12 @@ from PySide6.QtCore import QEvent, QObject, QRect, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QApplication, QScrollArea, QWidget
 
+from qwendesk.chat.view.answer.stack_geometry import StackGeometry
 from qwendesk.chat.view.thread.assistant_message import AssistantMessage
 from qwendesk.chat.view.thread.drag_scroll import DragScroll
 from qwendesk.chat.view.thread.find_bar import FindBar
+from qwendesk.chat.view.thread.pictures.thumbnails import PreviewCache
 from qwendesk.chat.view.thread.rows import COLUMN_WIDTH, Row, RowFactory, RowPositions, ScrollAnchor, preferred_height
-from qwendesk.chat.view.thread.stack_geometry import StackGeometry
-from qwendesk.chat.view.thread.thumbnails import PreviewCache
 from qwendesk.chat.view.thread.turn_intents import TurnIntents
 from qwendesk.chat.view.thread.user_message import UserMessage
 from qwendesk.core.conversation import Conversation, Turn

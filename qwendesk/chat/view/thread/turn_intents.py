@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 import msgspec
 from PySide6.QtCore import QObject, Signal
 
-from qwendesk.chat.view.thread.source_links import SourceIntents
-from qwendesk.chat.view.thread.thumbnails import PreviewCache
+from qwendesk.chat.view.answer.source_links import SourceIntents
+from qwendesk.chat.view.thread.pictures.thumbnails import PreviewCache
 from qwendesk.core.tool_context import ToolLook
 
 _MOST_NAME = 60

@@ -8,10 +8,10 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent, QTextCursor
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
+from qwendesk.chat.view.answer.text_search import mark_found
 from qwendesk.chat.view.thread.document_chip import DocumentChip
 from qwendesk.chat.view.thread.message_actions import MessageActions
-from qwendesk.chat.view.thread.text_search import mark_found
-from qwendesk.chat.view.thread.thumbnails import PreviewCache, Thumbnail
+from qwendesk.chat.view.thread.pictures.thumbnails import PreviewCache, Thumbnail
 from qwendesk.chat.view.thread.turn_editor import edit_in_place, reopen_edit
 from qwendesk.chat.view.thread.turn_intents import TurnIntents
 from qwendesk.core.conversation import Turn

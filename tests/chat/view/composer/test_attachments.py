@@ -10,7 +10,7 @@ from PIL import Image
 from PySide6.QtCore import QMimeData, Qt, QUrl
 from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
 
-from qwendesk.chat.view.thread.picture_viewer import PictureViewer
+from qwendesk.chat.view.thread.pictures.picture_viewer import PictureViewer
 from qwendesk.core.paths import cache_folder
 from qwendesk.engine.protocol import Generate, RequestFailed
 from tests.decoding.hostile_files import png_claiming, sparse_file

@@ -7,9 +7,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from qwendesk.chat.view.thread.text_search import count_markdown, may_contain
+from qwendesk.chat.view.answer.text_search import count_markdown, may_contain
+from qwendesk.chat.view.thread.pictures.thumbnails import PreviewCache
 from qwendesk.chat.view.thread.thread_view import ThreadView
-from qwendesk.chat.view.thread.thumbnails import PreviewCache
 from qwendesk.widgets.theme_keeper import ThemeKeeper
 from tests.chat.view.thread.test_virtual import long_chat
 

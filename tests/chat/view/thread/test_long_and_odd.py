@@ -10,9 +10,9 @@ from PySide6.QtGui import QContextMenuEvent, QTextBlock
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu, QToolButton, QWidget
 
-from qwendesk.chat.view.thread.answer_view import AnswerView
-from qwendesk.chat.view.thread.code_card import suggested_name, write_code
-from qwendesk.chat.view.thread.section_pane import SectionPane
+from qwendesk.chat.view.answer.answer_view import AnswerView
+from qwendesk.chat.view.answer.code_card import suggested_name, write_code
+from qwendesk.chat.view.answer.section_pane import SectionPane
 from qwendesk.core.errors import BadRequest
 from qwendesk.widgets.theme_keeper import ThemeKeeper
 

@@ -9,8 +9,8 @@ from PySide6.QtGui import QGuiApplication, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog
 
-from qwendesk.chat.view.thread.picture_viewer import PictureViewer
-from qwendesk.chat.view.thread.pictures import load_full
+from qwendesk.chat.view.thread.pictures.picture_viewer import PictureViewer
+from qwendesk.chat.view.thread.pictures.previews import load_full
 from qwendesk.core.errors import BadRequest
 from tests.decoding.hostile_files import png_claiming
 from tests.window_desk import Desk

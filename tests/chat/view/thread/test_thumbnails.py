@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QApplication
 
-from qwendesk.chat.view.thread.thumbnails import PreviewCache, Thumbnail
+from qwendesk.chat.view.thread.pictures.thumbnails import PreviewCache, Thumbnail
 from qwendesk.widgets.theme_keeper import ThemeKeeper
 
 

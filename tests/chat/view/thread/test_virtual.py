@@ -16,10 +16,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from qwendesk.chat.view.answer.section_pane import SectionPane
 from qwendesk.chat.view.thread.assistant_message import AssistantMessage
-from qwendesk.chat.view.thread.section_pane import SectionPane
+from qwendesk.chat.view.thread.pictures.thumbnails import PreviewCache
 from qwendesk.chat.view.thread.thread_view import ThreadView
-from qwendesk.chat.view.thread.thumbnails import PreviewCache
 from qwendesk.core.conversation import Answer, Conversation, Turn
 from qwendesk.core.messages import text_message
 from qwendesk.widgets.theme_keeper import ThemeKeeper

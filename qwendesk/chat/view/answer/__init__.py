@@ -1,0 +1,1 @@
+"""An answer as it is shown: Markdown in sections, with code, formulas, tables and citations."""
