@@ -1,1 +1,33 @@
-"""Installed engines, engine packs, trials, and loading and reloading a model."""
+"""Installed engines, engine packs, trials, and loading and reloading a model.
+
+A failed load, from the error to the button
+-------------------------------------------
+1. The worker's error, or the planner's refusal, becomes a `LoadFailure` with a kind and a sentence
+   (`engine/load_failures.py`, `engines/load_decision.py`).
+2. `engines/load_retry.py` chooses the one step that may help, from the steps in `hardware/ladder.py`.
+   `EngineService.retry` holds it.
+3. `chat/view/banner.py` words the banner: the sentence, the step's button, and the other ways on.
+
+Choosing an engine
+------------------
+`engines/engine_choice.py` tries the installed engines, each in a process of its own, and chooses one; the window stays
+responsive, and a worker that is to start waits for the choice. `packs.py` downloads an engine pack, `pack_file.py`
+reads and unpacks one that the user has as a file and `pack_installer.py` keeps it if it runs, `pack_fit.py` tells which
+GPUs it is for, and `engine_switch.py` changes the engine after the answer in progress and loads the model again.
+
+A trial of a PC
+---------------
+`qwendesk trial` measures a PC that we don't have. `engines/pc_trial/service.py` goes through the engines, a CPU engine
+first because the others' answers are compared with its own; `model_trial.py` measures one model on one engine with a
+client of its own; `steps.py` gives each step a limit and turns a failure into a sentence. `report.py` has the values,
+their JSON and the redaction, and the page that the user reads before the report is saved; in the window,
+`engines/view/pc_trial_presenter.py` shows it. `tools/trial_report.py` makes tables of many reports. (`engines/trial.py`
+is something else: it starts an engine to find out whether it runs.)
+
+When this PC is outgrown
+------------------------
+`commands/outgrown.py` decides from the model, the cards and their links what the next step is when programs wait at the
+local server (`server/requests.py` counts them) or a model doesn't fit; `engines/outgrown_service.py` keeps it up to
+date for the Server and the Engine page, and `qwendesk plan` asks it too. The commands for vLLM and SGLang are made in
+`commands/vllm_command.py`, the split over the cards in `commands/gpu_split.py`.
+"""
