@@ -22,17 +22,17 @@ async def answers(desk: HttpDesk) -> bool:
 
 
 async def test_every_coroutine_of_the_server_is_tried():
-    assert public_coroutines(ServerService) == {"start", "stop"}
+    assert public_coroutines(ServerService) == {"start", "stop", "close"}
 
 
 @pytest.mark.parametrize("when_done", [False, True])
-@pytest.mark.parametrize("name", ["start", "stop"])
+@pytest.mark.parametrize("name", ["start", "stop", "close"])
 async def test_cancelled_at_each_await_it_leaves_a_server_that_is_on_or_off(tmp_path: Path, name, when_done):
     for number in itertools.count(1):
         async with http_desk(tmp_path) as desk:
             port = desk.port
             options = ServerOptions(port=port, key_file=tmp_path / "keys")
-            work = desk.server.start(options) if name == "start" else desk.server.stop()
+            work = desk.server.start(options) if name == "start" else getattr(desk.server, name)()
             has_ended = await cancelled_at(number, work, when_done=when_done)
             if desk.server.state.is_on:
                 assert await answers(desk)

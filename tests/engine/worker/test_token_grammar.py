@@ -80,7 +80,7 @@ def test_a_call_that_does_not_come_back_ends_the_process_with_its_reason() -> No
     """In a process of its own, with a limit of a moment."""
     code = (
         "import threading\n"
-        "from qwendesk.engine.worker import token_grammar as t\n"
+        "from qwendesk.engine.worker import sampling as t\n"
         "t._MOST_CALL_S = 0.05\n"
         "with t.ended_if_stuck(lambda: 1.0, lambda: print('said', flush=True)):\n"
         "    threading.Event().wait(60)\n"
