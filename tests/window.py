@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtWidgets import QApplication
 
 from qwendesk.app.event_loop import EventLoop
@@ -89,6 +90,8 @@ def _limit_s(request: pytest.FixtureRequest) -> float:
 
 @pytest.fixture
 def keeper(app: QApplication) -> Iterator[ThemeKeeper]:
+    """The theme. Widgets of earlier tests are deleted first: without a running loop they stay, and are restyled."""
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     keeper = ThemeKeeper(app, "dark")
     yield keeper
     keeper.deleteLater()

@@ -42,8 +42,9 @@ def test_this_machine_is_used_from_debian_13_on(text: str, is_new: bool) -> None
 
 
 def test_libraries_are_those_of_the_constraints_without_engine_and_windows() -> None:
-    pins = pinned_for_linux("# text\nnumpy==2.4.6\npywin32==312\nllama_cpp_python==0.3.36\nruff==0.17.5\n")
-    assert pins[:2] == ["numpy==2.4.6", "ruff==0.17.5"]
+    numpy = "numpy==2.4.6; python_version < '3.12'\nnumpy==2.5.5; python_version >= '3.12'\n"
+    pins = pinned_for_linux(f"# text\n{numpy}pywin32==312\nllama_cpp_python==0.3.36\nruff==0.17.5\n")
+    assert pins[:2] == ["numpy==2.5.5", "ruff==0.17.5"]
     assert not [pin for pin in pins if pin.startswith(("pywin32", "llama"))]
 
 

@@ -14,7 +14,7 @@ from tools.linux_tests.place import Place
 from tools.setup.backends import Backend
 from tools.setup.project import ROOT, SetupError, engine_version
 from tools.windows.folders import SHARED
-from tools.windows.python import metadata, pip
+from tools.windows.python import PIN, metadata, pip
 
 VENV = SHARED / "venv"
 WHEELS = SHARED / "wheels"
@@ -25,13 +25,16 @@ NOT_PINNED = ("setuptools==80.9.0",)
 """What libraries ask for beside the pins of constraints.txt: present in most environments."""
 _NEWEST_GLIBC = 41
 """Debian 13 has glibc 2.41."""
-_PIN = re.compile(r"^([A-Za-z0-9._-]+)==\S+$", re.MULTILINE)
 
 
 def pinned_for_linux(constraints: str) -> list[str]:
-    """Return the requirements to install, from the text of constraints.txt. The engine is compiled here instead."""
-    found = [pin for pin in _PIN.finditer(constraints) if _plain(pin[1]) not in {"llama-cpp-python", *NOT_ON_LINUX}]
-    return [*(pin[0] for pin in found), *NOT_PINNED]
+    """Return the requirements to install, from the text of constraints.txt. The engine is compiled here instead.
+
+    Debian 13 has Python 3.13: pins for Python before 3.12 are left out.
+    """
+    left_out = {"llama-cpp-python", *NOT_ON_LINUX}
+    found = [pin for pin in PIN.finditer(constraints) if _plain(pin[1]) not in left_out and pin[3] != "<"]
+    return [*(f"{pin[1]}=={pin[2]}" for pin in found), *NOT_PINNED]
 
 
 def install_libraries(place: Place, constraints: str) -> None:

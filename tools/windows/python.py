@@ -38,14 +38,14 @@ BECAUSE_OF_WINE = {"numpy": "numpy==2.2.1"}
 
 _TOOLS = WINDOWS / "tools"
 _ICU_STUB = Path(__file__).with_name("icu_stub.c")
-_PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)(?:; python_version (<|>=) '3\.12')?$", re.MULTILINE)
+PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)(?:; python_version (<|>=) '3\.12')?$", re.MULTILINE)
 """A pin: name, release, and whether only an older Python takes it ("<")."""
 
 
 def pinned_for_windows(constraints: str) -> list[str]:
     """Return the requirements to install, from the text of constraints.txt."""
     found = []
-    for pin in _PIN.finditer(constraints):
+    for pin in PIN.finditer(constraints):
         name = re.sub(r"[-_.]+", "-", pin[1]).lower()
         if name not in NOT_ON_WINDOWS and pin[3] != "<":
             found.append(BECAUSE_OF_WINE.get(name, f"{pin[1]}=={pin[2]}"))
