@@ -10,6 +10,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from qwendesk.core import paths
 from tests.leaks import Known, Watch
 from tests.pictures import ShapePicture
 from tests.user_folders import user_variables
@@ -48,6 +49,13 @@ def own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         for variable in ("DISPLAY", "WAYLAND_DISPLAY", "ENGINE"):  # with test.cmd's ENGINE, windows would download one
             patch.delenv(variable, raising=False)
         yield root
+
+
+@pytest.fixture(autouse=True)
+def nothing_measured(own_folders: Path) -> None:
+    """What earlier tests measured on this PC doesn't change the plans and offers of this one."""
+    for name in ("speeds.json", "measured_loads.json", "draft-speedups.json"):
+        (paths.data_folder() / name).unlink(missing_ok=True)
 
 
 _before_test = Known()
