@@ -1,7 +1,7 @@
 """The protocol between the app and the engine worker: one line of JSON per message.
 
 Requests go to the worker's standard input, and events come back on a descriptor of their own (see ADR 002). A request
-carries everything it needs; each event has the id of the request it answers. The file has over 400 lines, because it
+carries everything it needs; each event has the id of the request it answers. The file has over 500 lines, because it
 is the one list of all messages.
 """
 

@@ -63,17 +63,7 @@ class DepthChart(pg.PlotWidget):  # type: ignore[misc]
         self._draw()
 
     def _draw(self) -> None:
-        theme = current_theme()
-        self.clear()
-        self.setBackground(theme["field"])
-        for side in ("left", "bottom"):
-            axis = self.getAxis(side)
-            axis.setPen(pg.mkPen(None))
-            axis.setTextPen(theme["text_dim"])
-            axis.setZValue(-1)  # the grid is behind the lines
-            axis.setStyle(tickFont=theme.font(11), tickLength=0)
-        self.getAxis("left").setTickPen(pg.mkPen(theme["border"]))
-        self.getAxis("left").setGrid(255)
+        _clear(self)
         self.getAxis("bottom").setTicks([[(index, show_tokens(depth)) for index, depth in enumerate(self._depths)]])
         for line in self._lines:
             self._draw_line(line)
@@ -142,16 +132,7 @@ class TuneChart(pg.PlotWidget):  # type: ignore[misc]
 
     def _draw(self) -> None:
         theme = current_theme()
-        self.clear()
-        self.setBackground(theme["field"])
-        for side in ("left", "bottom"):
-            axis = self.getAxis(side)
-            axis.setPen(pg.mkPen(None))
-            axis.setTextPen(theme["text_dim"])
-            axis.setStyle(tickFont=theme.font(11), tickLength=0)
-        self.getAxis("left").setTickPen(pg.mkPen(theme["border"]))
-        self.getAxis("left").setGrid(255)
-        self.getAxis("left").setZValue(-1)  # the grid is behind the bars
+        _clear(self)
         self.getAxis("bottom").setTicks([[(number, str(number)) for number in range(1, len(self._lines) + 1)]])
         gains = [line.gain_percent or 0.0 for line in self._lines]
         brushes = [theme.color("accent" if line.is_found else "text_off") for line in self._lines]
@@ -163,3 +144,18 @@ class TuneChart(pg.PlotWidget):  # type: ignore[misc]
         lowest = max(min(-_LEAST_SPAN, *gains, 0.0), -max(highest, _MOST_LOSS))
         self.setYRange(lowest * 1.1, highest * 1.1, padding=0)
         self.setXRange(0.4, max(len(gains), 8) + 0.6, padding=0)
+
+
+def _clear(plot: pg.PlotWidget) -> None:
+    """Empty a plot and give it the background, axes and horizontal grid of the theme."""
+    theme = current_theme()
+    plot.clear()
+    plot.setBackground(theme["field"])
+    for side in ("left", "bottom"):
+        axis = plot.getAxis(side)
+        axis.setPen(pg.mkPen(None))
+        axis.setTextPen(theme["text_dim"])
+        axis.setZValue(-1)  # the grid is behind what is drawn
+        axis.setStyle(tickFont=theme.font(11), tickLength=0)
+    plot.getAxis("left").setTickPen(pg.mkPen(theme["border"]))
+    plot.getAxis("left").setGrid(255)
