@@ -20,8 +20,8 @@ from functools import partial
 from pathlib import Path
 
 from qwendesk.chat.tree_edits import new_id
-from qwendesk.core.chat_tree import ChatNode
 from qwendesk.core.chats import ChatSummary
+from qwendesk.core.conversation import ChatNode
 from qwendesk.core.messages import text_message
 from qwendesk.store.opening import Store, open_store
 

@@ -30,8 +30,8 @@ from qwendesk.chat.context_fill import ContextGauge
 from qwendesk.chat.presets import PresetsService
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.view.chat_page import ChatPage
-from qwendesk.core.chat_tree import ChatNode, ChatTree
 from qwendesk.core.chats import ChatSettings
+from qwendesk.core.conversation import ChatNode, ChatTree
 from qwendesk.core.messages import text_message
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.widgets.bind import bind

@@ -7,24 +7,26 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from qwendesk.chat.chat_saver import ChatSaver
-from qwendesk.chat.chat_state import CallsChanged, ChatEvent, PromptProcessed, TextAdded
-from qwendesk.chat.image_parts import IncognitoImages, messages_to_send
+from qwendesk.chat.chat_state import CallsChanged, ChatEvent, IncognitoImages, PromptProcessed, TextAdded
+from qwendesk.chat.open_chat import ChatSaver
 from qwendesk.chat.partial_answer import PartialAnswer
-from qwendesk.chat.request import estimate_if_too_large, request_messages, request_options, too_large_sentence
-from qwendesk.chat.state_files import StateFiles
+from qwendesk.chat.request import (
+    estimate_if_too_large,
+    messages_to_send,
+    request_messages,
+    request_options,
+    too_large_sentence,
+)
 from qwendesk.chat.tool_rounds import ChatTools, ToolRounds, holds_untyped_text, still_allowed
-from qwendesk.core.chat_tree import ChatNode
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.citations import citations_of
-from qwendesk.core.conversation import Conversation
+from qwendesk.core.conversation import ChatNode, Conversation
 from qwendesk.core.errors import BadRequest, QwenDeskError
 from qwendesk.core.failures import EngineExit
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import Message
 from qwendesk.core.stats import AnswerStats
 from qwendesk.core.tool_context import CallContext
-from qwendesk.engine.contract import AnswerStream, EngineClient
 from qwendesk.engine.protocol import (
     CallDelta,
     Called,
@@ -36,7 +38,9 @@ from qwendesk.engine.protocol import (
     RequestFailed,
 )
 
-if TYPE_CHECKING:  # the type alone, so that a question loads less
+if TYPE_CHECKING:  # the types alone, so that a question loads less
+    from qwendesk.chat.state_files import StateFiles
+    from qwendesk.engine.contract import AnswerStream, EngineClient
     from qwendesk.engines.engine_service import EngineService
 
 Adjust = Callable[[GenerationOptions], GenerationOptions]
@@ -62,12 +66,12 @@ class AnswerGenerator:
     def __init__(
         self,
         partial: PartialAnswer,
-        client: EngineClient,
+        client: "EngineClient",
         models: "EngineService",
         saver: ChatSaver,
         notify: Callable[[ChatEvent], None],
         incognito_images: IncognitoImages | None = None,
-        states: StateFiles | None = None,
+        states: "StateFiles | None" = None,
         tools: ChatTools | None = None,
     ) -> None:
         """If `incognito_images` is given, no image of this request is written to disk. Then `states` must be None."""
@@ -211,7 +215,7 @@ class AnswerGenerator:
         self._saver.save_partial(self.partial.chat_id, self.partial.node_id, self.partial.node)
         self._notify(CallsChanged(self.partial.turn_id))
 
-    async def _read(self, stream: AnswerStream) -> tuple[ChatNode, AnswerStats]:
+    async def _read(self, stream: "AnswerStream") -> tuple[ChatNode, AnswerStats]:
         """Return the message that the stream's text makes, and the statistics of this round, empty if it failed."""
         partial = self.partial
         async for item in stream:

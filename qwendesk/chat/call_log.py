@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from qwendesk.core.chat_tree import ChatTree
+from qwendesk.core.conversation import ChatTree
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.files import reason_of, write_whole
 from qwendesk.core.json_decoding import decode_json

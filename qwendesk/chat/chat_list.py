@@ -17,8 +17,8 @@ from qwendesk.chat.listed_chats import FolderList, ListedChats
 from qwendesk.chat.reopen_guard import MayReopen, always
 from qwendesk.chat.store_tasks import DailyBackup, InheritedSettings, PendingWrites, SummaryReader
 from qwendesk.chat.tree_edits import new_id, shown_up_to
-from qwendesk.core.chat_tree import ChatTree
 from qwendesk.core.chats import ChatSettings, ChatSummary, Folder, ReadPosition, SavedDraft, SearchHit
+from qwendesk.core.conversation import ChatTree
 from qwendesk.core.observed import Observed, Subscribers
 from qwendesk.core.translation import tr
 from qwendesk.store.database import StoreFailure

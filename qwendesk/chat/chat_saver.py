@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
-from qwendesk.core.chat_tree import ChatNode
 from qwendesk.core.chats import ChatSettings
+from qwendesk.core.conversation import ChatNode
 from qwendesk.core.messages import ImagePart
 from qwendesk.core.observed import Subscribers
 from qwendesk.core.translation import tr
@@ -46,71 +46,6 @@ class SavingWorksAgain(msgspec.Struct, frozen=True):
 
 
 SaverEvent = ChatSaved | SavingFailed | SavingWorksAgain
-
-
-class ChatSaver(Protocol):
-    """Saves the changes of chats. All methods are called on the event loop's thread.
-
-    Methods without `async` return at once and never fail: disk errors are reported to the subscribers. The writes of
-    one chat reach the disk in the order of the calls.
-    """
-
-    def save(self, chat_id: str, node: ChatNode) -> None:
-        """Add or replace a complete message: a question, or an answer that has ended. A new message is shown."""
-
-    def save_partial(self, chat_id: str, node_id: str, current: Callable[[], ChatNode]) -> None:
-        """Save an answer repeatedly while it is generated; its question must have been saved before.
-
-        Call this for every piece of text. `current` returns the answer so far; it is called every half second at most,
-        and never after `save` of the same node.
-        """
-
-    def show(self, chat_id: str, parent_id: str, node_id: str) -> None:
-        """Save which version is shown below `parent_id` ("" for the first message)."""
-
-    def delete(self, chat_id: str, node_id: str) -> None:
-        """Delete a message with everything below it."""
-
-    def save_settings(self, chat_id: str, settings: ChatSettings) -> None:
-        """Save the settings of a chat. For a chat without a message, they are saved with its first message."""
-
-    def exclude(self, chat_id: str) -> None:
-        """Write nothing of this chat from now on (incognito)."""
-
-    def is_excluded(self, chat_id: str) -> bool:
-        """Return whether nothing of this chat is written."""
-
-    async def wait_for_writes(self) -> None:
-        """Return when all writes requested so far have ended or failed."""
-
-
-class NoChatSaver:
-    """Saves nothing: for the command line, and for tests without a disk."""
-
-    def save(self, chat_id: str, node: ChatNode) -> None:
-        pass
-
-    def save_partial(self, chat_id: str, node_id: str, current: Callable[[], ChatNode]) -> None:
-        pass
-
-    def show(self, chat_id: str, parent_id: str, node_id: str) -> None:
-        pass
-
-    def delete(self, chat_id: str, node_id: str) -> None:
-        pass
-
-    def save_settings(self, chat_id: str, settings: ChatSettings) -> None:
-        pass
-
-    def exclude(self, chat_id: str) -> None:
-        pass
-
-    def is_excluded(self, chat_id: str) -> bool:
-        """Return False: an unsaved chat isn't incognito, so smaller copies of its images may be cached on disk."""
-        return False
-
-    async def wait_for_writes(self) -> None:
-        pass
 
 
 _Key = tuple[str, str, str]

@@ -8,8 +8,6 @@ import msgspec
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.errors import BadRequest, QwenDeskError
 from qwendesk.core.generation_options import ChatFormat, GenerationOptions
-from qwendesk.core.grammar_bounds import check_grammar_bounds, check_schema_bounds
-from qwendesk.core.json_schema import SchemaReferences
 from qwendesk.core.presets import Style
 from qwendesk.core.settings import apply_assignments, parse, table
 from qwendesk.core.translation import tr
@@ -32,7 +30,11 @@ def check_settings(settings: ChatSettings) -> None:
     options = apply_assignments(GenerationOptions(), {**settings.preset_values, **settings.overrides})
     schema = settings.json_schema.strip() or options.json_schema.strip()
     check_schema(schema)
-    in_users_language(check_grammar_bounds, options.grammar)
+    if options.grammar.strip():
+        # Imported only now, like the schema's checks below: few chats have a grammar.
+        from qwendesk.core.grammar_bounds import check_grammar_bounds  # noqa: PLC0415
+
+        in_users_language(check_grammar_bounds, options.grammar)
     if schema and options.grammar.strip():
         sentence = tr("An answer can follow either a JSON schema or a grammar. Remove one of them first.")
         raise BadRequest(tr("Schema and grammar are both set"), sentence)
@@ -162,6 +164,8 @@ def _is_usable(settings: ChatSettings) -> bool:
 
 T = TypeVar("T")
 
+_Find = Callable[[Any], Any]
+"""Finds the part of a schema that a reference names; None if there is none."""
 _TYPES = ("object", "array", "string", "number", "integer", "boolean", "null")
 
 
@@ -172,10 +176,13 @@ def check_schema(text: str) -> None:
     """
     if not text.strip():
         return
+    from qwendesk.core.grammar_bounds import check_schema_bounds  # noqa: PLC0415
+    from qwendesk.core.json_schema import SchemaReferences  # noqa: PLC0415
+
     schema = in_users_language(check_schema_bounds, text)
     if not isinstance(schema, dict):
         raise _refusal(tr("A schema is an object in braces, such as {0}.", '{"type": "object"}'))
-    _check(schema, SchemaReferences(schema), tr("the schema"))
+    _check(schema, SchemaReferences(schema).find, tr("the schema"))
 
 
 def in_users_language(check: Callable[[str], T], text: str) -> T:
@@ -186,7 +193,7 @@ def in_users_language(check: Callable[[str], T], text: str) -> T:
         raise BadRequest(tr(error.title), tr(error.source, *error.values)) from error
 
 
-def _check(schema: Any, references: SchemaReferences, place: str) -> None:
+def _check(schema: Any, find: _Find, place: str) -> None:
     if isinstance(schema, bool):
         return
     if not isinstance(schema, dict):
@@ -196,7 +203,7 @@ def _check(schema: Any, references: SchemaReferences, place: str) -> None:
         if kind not in _TYPES:
             raise _refusal(tr('"{0}" in {1} isn\'t a type. Use one of {2}.', kind, place, ", ".join(_TYPES)))
     if "$ref" in schema:
-        _check_reference(schema["$ref"], references, place)
+        _check_reference(schema["$ref"], find, place)
     if "enum" in schema and not (isinstance(schema["enum"], list) and schema["enum"]):
         raise _refusal(tr('"{0}" in {1} must be a list with at least one value.', "enum", place))
     for key in ("properties", "$defs", "definitions"):
@@ -204,19 +211,19 @@ def _check(schema: Any, references: SchemaReferences, place: str) -> None:
         if not isinstance(parts, dict):
             raise _refusal(tr('"{0}" in {1} must be an object in braces.', key, place))
         for name, part in parts.items():
-            _check(part, references, f'"{name}"')
+            _check(part, find, f'"{name}"')
     for key in ("anyOf", "oneOf", "allOf"):
         parts = schema.get(key, [])
         if not isinstance(parts, list):
             raise _refusal(tr('"{0}" in {1} must be a list.', key, place))
         for part in parts:
-            _check(part, references, tr('"{0}" in {1}', key, place))
+            _check(part, find, tr('"{0}" in {1}', key, place))
     if isinstance(schema.get("items"), dict):
-        _check(schema["items"], references, tr("the items of {0}", place))
+        _check(schema["items"], find, tr("the items of {0}", place))
 
 
-def _check_reference(reference: Any, references: SchemaReferences, place: str) -> None:
-    if references.find(reference) is not None:
+def _check_reference(reference: Any, find: _Find, place: str) -> None:
+    if find(reference) is not None:
         return
     if not isinstance(reference, str) or not reference.startswith("#"):
         raise _refusal(

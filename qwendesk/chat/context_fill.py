@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import msgspec
 
 from qwendesk.chat.chat_state import ChatEvent, ConversationReplaced
-from qwendesk.chat.image_parts import current_part, messages_to_send, scaled
+from qwendesk.chat.image_parts import current_part, scaled
 from qwendesk.chat.request import (
     TokenCount,
     estimate_if_too_large,
+    messages_to_send,
     question_message,
     request_messages,
     too_large_sentence,

@@ -1,70 +1,24 @@
-"""Message parts made from image files, images in the size that is sent to the engine, and those of incognito chats.
+"""Message parts made from image files, and images in the size that is sent to the engine.
 
 A file is hashed once, when it is attached. The part contains the hash, and a `file_stamp` that shows whether the file
 has changed. An incognito chat sends bytes instead of files for its pasted images and for every smaller copy.
 """
 
-import asyncio
 import hashlib
 import io
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
+from qwendesk.chat.chat_state import IncognitoImages
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.files import file_stamp, is_utf8, write_whole
 from qwendesk.core.links import real_path
-from qwendesk.core.messages import ImagePart, Message
+from qwendesk.core.messages import ImagePart
 from qwendesk.core.paths import cache_folder
 from qwendesk.core.translation import tr
-from qwendesk.core.units import MIB, show_bytes
 from qwendesk.decoding.images import decode_image, hash_image, open_image
-
-_FOLDER = Path("(in memory)")
-"""This folder is never created. The paths are only names of images."""
-
-
-class IncognitoImages:
-    """Bytes of image files, each stored under a path that serves as its name. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._files: dict[Path, bytes] = {}
-        self._scaled: dict[tuple[str, int], ImagePart] = {}
-
-    def add(self, data: bytes, name: str) -> ImagePart:
-        """Store the content of an image file, and return a part for it whose path ends in `name`."""
-        sha256 = hashlib.sha256(data).hexdigest()
-        path = _FOLDER / sha256[:16] / name
-        self._files[path] = data
-        return ImagePart(str(path), sha256)
-
-    def keep(self, image: ImagePart) -> None:
-        """Store a part with its bytes under its own path."""
-        self._files[Path(image.path)] = image.data
-
-    def get(self, path: Path) -> bytes | None:
-        """Return the image stored under this path; None if the path is that of a file."""
-        return self._files.get(path)
-
-    def scaled(self, sha256: str, longest_side: int) -> ImagePart | None:
-        """Return the stored copy of this size, with its bytes; None if there is none."""
-        return self._scaled.get((sha256, longest_side))
-
-    def add_scaled(self, sha256: str, longest_side: int, path: str, data: bytes) -> ImagePart:
-        """Store a smaller copy of the image with this hash, and return it as a part with its bytes."""
-        copy = ImagePart(path, hashlib.sha256(data).hexdigest(), data=data)
-        self._scaled[(sha256, longest_side)] = copy
-        return copy
-
-    def clear(self) -> None:
-        self._files.clear()
-        self._scaled.clear()
-
-
-MAX_BYTES_IN_REQUEST = 40 * MIB
-"""Limit of all images that one request contains as bytes. Encoded as text they must fit into a line of 64 MiB."""
 
 
 def image_part(path: Path, longest_side: int = 0) -> ImagePart:
@@ -110,37 +64,6 @@ def scaled(part: ImagePart, in_memory: IncognitoImages | None = None) -> ImagePa
         except OSError as error:
             raise _not_scaled(part, error) from error
     return ImagePart(str(copy), copy.stem.removeprefix(beginning), file_stamp=_stamp(str(copy)))
-
-
-async def messages_to_send(
-    messages: Sequence[Message], in_memory: IncognitoImages | None = None
-) -> tuple[Message, ...]:
-    """Return the messages as they are sent to the engine: documents as text, every image in the size chosen for it.
-
-    The order of messages and parts doesn't change. Raises BadRequest.
-    """
-    messages = tuple(message.for_engine() for message in messages)
-    images = [image for message in messages for image in message.images]
-    if not images or (in_memory is None and not any(image.longest_side for image in images)):
-        return messages
-    sent = await asyncio.to_thread(lambda: tuple(_with_scaled_images(message, in_memory) for message in messages))
-    total = sum(len(image.data) for message in sent for image in message.images)
-    if total > MAX_BYTES_IN_REQUEST:
-        raise BadRequest(
-            tr("Pictures too large"),
-            tr(
-                "The pictures of this chat take {0}, but an incognito chat can send at most {1}. Choose a smaller size "
-                "for them, or skip older pictures.",
-                show_bytes(total),
-                show_bytes(MAX_BYTES_IN_REQUEST),
-            ),
-        )
-    return sent
-
-
-def _with_scaled_images(message: Message, in_memory: IncognitoImages | None) -> Message:
-    parts = tuple(scaled(part, in_memory) if isinstance(part, ImagePart) else part for part in message.parts)
-    return msgspec.structs.replace(message, parts=parts)
 
 
 def _with_bytes(part: ImagePart, in_memory: IncognitoImages) -> ImagePart:

@@ -1,24 +1,87 @@
 """OpenChat: the tree and the settings of one chat while it is open."""
 
 import asyncio
-from typing import Literal
+from collections.abc import Callable
+from typing import Literal, Protocol
 
 import msgspec
 
-from qwendesk.chat.chat_saver import ChatSaver
-from qwendesk.chat.image_parts import current_part
 from qwendesk.chat.request import question_message, without_last_answer
 from qwendesk.chat.tool_rounds import ChatTools
 from qwendesk.chat.tree_edits import new_id, restored, subtree
-from qwendesk.core.chat_tree import ChatNode, ChatTree
 from qwendesk.core.chats import ChatSettings
-from qwendesk.core.conversation import Conversation, Turn, conversation_of
+from qwendesk.core.conversation import ChatNode, ChatTree, Conversation, Turn, conversation_of
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.translation import tr
 from qwendesk.engine.protocol import LoadReport
 
 Part = Literal["question", "answer"]
 """The two messages of a turn."""
+
+
+class ChatSaver(Protocol):
+    """Saves the changes of chats. All methods are called on the event loop's thread.
+
+    Methods without `async` return at once and never fail: disk errors are reported to the subscribers. The writes of
+    one chat reach the disk in the order of the calls.
+    """
+
+    def save(self, chat_id: str, node: ChatNode) -> None:
+        """Add or replace a complete message: a question, or an answer that has ended. A new message is shown."""
+
+    def save_partial(self, chat_id: str, node_id: str, current: Callable[[], ChatNode]) -> None:
+        """Save an answer repeatedly while it is generated; its question must have been saved before.
+
+        Call this for every piece of text. `current` returns the answer so far; it is called every half second at most,
+        and never after `save` of the same node.
+        """
+
+    def show(self, chat_id: str, parent_id: str, node_id: str) -> None:
+        """Save which version is shown below `parent_id` ("" for the first message)."""
+
+    def delete(self, chat_id: str, node_id: str) -> None:
+        """Delete a message with everything below it."""
+
+    def save_settings(self, chat_id: str, settings: ChatSettings) -> None:
+        """Save the settings of a chat. For a chat without a message, they are saved with its first message."""
+
+    def exclude(self, chat_id: str) -> None:
+        """Write nothing of this chat from now on (incognito)."""
+
+    def is_excluded(self, chat_id: str) -> bool:
+        """Return whether nothing of this chat is written."""
+
+    async def wait_for_writes(self) -> None:
+        """Return when all writes requested so far have ended or failed."""
+
+
+class NoChatSaver:
+    """Saves nothing: for the command line, and for tests without a disk."""
+
+    def save(self, chat_id: str, node: ChatNode) -> None:
+        pass
+
+    def save_partial(self, chat_id: str, node_id: str, current: Callable[[], ChatNode]) -> None:
+        pass
+
+    def show(self, chat_id: str, parent_id: str, node_id: str) -> None:
+        pass
+
+    def delete(self, chat_id: str, node_id: str) -> None:
+        pass
+
+    def save_settings(self, chat_id: str, settings: ChatSettings) -> None:
+        pass
+
+    def exclude(self, chat_id: str) -> None:
+        pass
+
+    def is_excluded(self, chat_id: str) -> bool:
+        """Return False: an unsaved chat isn't incognito, so smaller copies of its images may be cached on disk."""
+        return False
+
+    async def wait_for_writes(self) -> None:
+        pass
 
 
 class OpenChat:
@@ -131,10 +194,13 @@ class OpenChat:
     async def prepare_answer(self, question: ChatNode, node: ChatNode) -> Conversation:
         """Hash the question's images that aren't hashed yet, save it, and return the conversation to answer."""
         message = question.message
-        images = await asyncio.to_thread(lambda: [current_part(part) for part in message.images])
-        if images != list(message.images):
-            message = question_message(message.text, images, message.documents)
-            question = msgspec.structs.replace(question, message=message)
+        if message.images:
+            from qwendesk.chat.image_parts import current_part  # noqa: PLC0415 - as in request.messages_to_send
+
+            images = await asyncio.to_thread(lambda: [current_part(part) for part in message.images])
+            if images != list(message.images):
+                message = question_message(message.text, images, message.documents)
+                question = msgspec.structs.replace(question, message=message)
         self.put(question)
         self.put(node, save=False)
         return without_last_answer(self.conversation)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from qwendesk.core.chat_tree import ChatNode
+from qwendesk.core.conversation import ChatNode
 from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.messages import CallRecord, Message, ToolCall, ToolStep, text_message
 from qwendesk.core.stats import AnswerStats, StopReason

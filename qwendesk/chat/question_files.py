@@ -6,8 +6,8 @@ from pathlib import Path
 
 from qwendesk.chat.chat_settings import check_settings
 from qwendesk.chat.documents.document_reader import is_document, read_document
-from qwendesk.chat.image_parts import image_part, messages_to_send
-from qwendesk.chat.request import question_message, request_options
+from qwendesk.chat.image_parts import image_part
+from qwendesk.chat.request import messages_to_send, question_message, request_options
 from qwendesk.chat.service import ChatService
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import Answer

@@ -2,6 +2,7 @@
 long.
 """
 
+import asyncio
 import datetime
 import re
 from collections.abc import Iterable, Sequence
@@ -10,15 +11,18 @@ from pathlib import Path
 import msgspec
 
 from qwendesk.chat.chat_settings import style_of
+from qwendesk.chat.chat_state import IncognitoImages
 from qwendesk.core import presets
 from qwendesk.core.architectures import OtherSampling, family_of
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import Answer, Conversation, Turn
+from qwendesk.core.errors import BadRequest
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import DocumentPart, ImagePart, Message, Part, TextPart, without_images
 from qwendesk.core.number_format import show_count
 from qwendesk.core.settings import apply_assignments
 from qwendesk.core.translation import tr
+from qwendesk.core.units import MIB, show_bytes
 from qwendesk.engine.protocol import LoadReport
 
 PICTURE_LEFT_OUT = "[A picture was here.]"
@@ -182,3 +186,40 @@ def too_large_sentence(count: TokenCount) -> str:
         show_count(count.tokens),
         show_count(count.n_ctx),
     )
+
+
+MAX_BYTES_IN_REQUEST = 40 * MIB
+"""Limit of all images that one request contains as bytes. Encoded as text they must fit into a line of 64 MiB."""
+
+
+async def messages_to_send(
+    messages: Sequence[Message], in_memory: IncognitoImages | None = None
+) -> tuple[Message, ...]:
+    """Return the messages as they are sent to the engine: documents as text, every image in the size chosen for it.
+
+    The order of messages and parts doesn't change. Raises BadRequest.
+    """
+    messages = tuple(message.for_engine() for message in messages)
+    images = [image for message in messages for image in message.images]
+    if not images or (in_memory is None and not any(image.longest_side for image in images)):
+        return messages
+    # Imported only now: most chats have no pictures, and these need the decoder.
+    from qwendesk.chat.image_parts import scaled  # noqa: PLC0415
+
+    def with_scaled_images(message: Message) -> Message:
+        parts = tuple(scaled(part, in_memory) if isinstance(part, ImagePart) else part for part in message.parts)
+        return msgspec.structs.replace(message, parts=parts)
+
+    sent = await asyncio.to_thread(lambda: tuple(map(with_scaled_images, messages)))
+    total = sum(len(image.data) for message in sent for image in message.images)
+    if total > MAX_BYTES_IN_REQUEST:
+        raise BadRequest(
+            tr("Pictures too large"),
+            tr(
+                "The pictures of this chat take {0}, but an incognito chat can send at most {1}. Choose a smaller size "
+                "for them, or skip older pictures.",
+                show_bytes(total),
+                show_bytes(MAX_BYTES_IN_REQUEST),
+            ),
+        )
+    return sent

@@ -10,35 +10,33 @@ import msgspec
 
 from qwendesk.chat import chat_settings, request, tree_edits
 from qwendesk.chat.answer_generator import Adjust, AnswerGenerator, cancelled_from_outside
-from qwendesk.chat.chat_saver import ChatSaver, NoChatSaver
 from qwendesk.chat.chat_state import (
     ChatEvent,
     ChatState,
     ConversationReplaced,
+    IncognitoImages,
     MessagesDeleted,
     TurnEnded,
     TurnsReplaced,
     TurnStarted,
 )
-from qwendesk.chat.image_parts import IncognitoImages
-from qwendesk.chat.open_chat import OpenChat, Part
+from qwendesk.chat.open_chat import ChatSaver, NoChatSaver, OpenChat, Part
 from qwendesk.chat.partial_answer import PartialAnswer
-from qwendesk.chat.state_files import StateFiles
 from qwendesk.chat.tool_rounds import ChatTools
 from qwendesk.core.app_options import AppOptions
 from qwendesk.core.architectures import OtherSampling
-from qwendesk.core.chat_tree import ChatNode, ChatTree
 from qwendesk.core.chats import ChatSettings
-from qwendesk.core.conversation import Conversation, Turn, answer_of
+from qwendesk.core.conversation import ChatNode, ChatTree, Conversation, Turn, answer_of
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import DocumentPart, ImagePart, Message
 from qwendesk.core.observed import Observed, Subscribers
 from qwendesk.core.presets import PresetSource, Style
 from qwendesk.core.translation import tr
-from qwendesk.engine.contract import EngineClient
 
-if TYPE_CHECKING:  # the type alone, so that a question loads less
+if TYPE_CHECKING:  # the types alone, so that a question loads less
+    from qwendesk.chat.state_files import StateFiles
+    from qwendesk.engine.contract import EngineClient
     from qwendesk.engines.engine_service import EngineService
 
 
@@ -54,11 +52,11 @@ class ChatService:
 
     def __init__(
         self,
-        client: EngineClient,
+        client: "EngineClient",
         models: "EngineService",
         saver: ChatSaver | None = None,
         *,
-        states: StateFiles | None = None,
+        states: "StateFiles | None" = None,
         tools: ChatTools | None = None,
         app: Observed[AppOptions] | None = None,
     ) -> None:

@@ -9,8 +9,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from qwendesk.core.chat_tree import ChatNode, ChatTree
-from qwendesk.core.conversation import answer_of
+from qwendesk.core.conversation import ChatNode, ChatTree, answer_of
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.messages import CallRecord, Message, text_message
 from qwendesk.core.translation import tr

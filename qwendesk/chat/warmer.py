@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 import psutil
 
 from qwendesk.chat.chat_state import ChatEvent, ChatState, PromptProcessed, TextAdded
-from qwendesk.chat.image_parts import current_part, messages_to_send
-from qwendesk.chat.request import estimate_if_too_large, question_message, request_messages
+from qwendesk.chat.image_parts import current_part
+from qwendesk.chat.request import estimate_if_too_large, messages_to_send, question_message, request_messages
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.state_files import StateFiles
 from qwendesk.chat.tool_rounds import ChatTools

@@ -8,7 +8,6 @@ import re
 from pathlib import Path, PurePath
 
 from qwendesk.core import file_names, paths
-from qwendesk.core.input_files import read_bounded
 from qwendesk.core.served_model import served_model, served_name
 from qwendesk.core.translation import tr
 
@@ -57,6 +56,8 @@ def ollama_title(manifest: Path) -> str:
 @functools.lru_cache(maxsize=64)
 def _title_of_blob(path: str) -> str:
     """Return Ollama's name of the model in a blob, from the first manifest that names it; "" if none does."""
+    from qwendesk.core.input_files import read_bounded  # noqa: PLC0415 - few models are Ollama's
+
     digest = PurePath(path).name.replace("-", ":", 1).encode()
     for manifest in sorted(Path(path).parent.parent.glob("manifests/*/*/*/*")):
         try:

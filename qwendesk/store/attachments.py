@@ -24,7 +24,7 @@ from pathlib import Path
 
 import msgspec
 
-from qwendesk.core.chat_tree import ChatTree
+from qwendesk.core.conversation import ChatTree
 from qwendesk.core.files import file_stamp, replace
 from qwendesk.core.input_files import open_regular
 from qwendesk.core.links import is_link

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from operator import itemgetter
 
-from qwendesk.core.chat_tree import ChatNode, ChatTree
 from qwendesk.core.chats import (
     ChatSettings,
     ChatSummary,
@@ -19,6 +18,7 @@ from qwendesk.core.chats import (
     edits_key,
     title_of_question,
 )
+from qwendesk.core.conversation import ChatNode, ChatTree
 from qwendesk.core.translation import tr
 from qwendesk.store import rows
 from qwendesk.store.database import DamagedStore, Database

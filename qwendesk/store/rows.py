@@ -14,8 +14,8 @@ from zlib import crc32
 
 import msgspec
 
-from qwendesk.core.chat_tree import ChatNode
 from qwendesk.core.chats import ChatSettings, ChatSummary, DraftFile
+from qwendesk.core.conversation import ChatNode
 from qwendesk.core.json_decoding import json_bytes, whole_characters
 from qwendesk.core.messages import DocumentPart, Message, Part, Role, TextPart, ToolCall, ToolStep
 from qwendesk.core.stats import AnswerStats

@@ -8,7 +8,7 @@ from typing import TypeVar
 from qwendesk.chat.chat_list import ChatListService, ChatOpened
 from qwendesk.chat.chat_saver import StoreChatSaver
 from qwendesk.chat.drafts import Drafts
-from qwendesk.core.chat_tree import ChatNode
+from qwendesk.core.conversation import ChatNode
 from tests.store.chat_nodes import node
 
 EventT = TypeVar("EventT")

@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from qwendesk.chat.chat_saver import NoChatSaver
 from qwendesk.chat.chat_state import (
     ConversationReplaced,
     MessagesDeleted,
@@ -13,6 +12,7 @@ from qwendesk.chat.chat_state import (
     TurnsReplaced,
     TurnStarted,
 )
+from qwendesk.chat.open_chat import NoChatSaver
 from qwendesk.chat.service import ChatService
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.errors import BadRequest

@@ -11,8 +11,8 @@ import pytest
 import pytest_asyncio
 
 from qwendesk.chat.chat_list import ChatOpened, StoreProblem
-from qwendesk.core.chat_tree import ChatNode
 from qwendesk.core.chats import ChatSettings, ReadPosition, SavedDraft
+from qwendesk.core.conversation import ChatNode
 from qwendesk.core.messages import ImagePart, Message, TextPart
 from qwendesk.store.opening import FILE_NAME, open_store
 from tests.chat.chats_kit import ChatsKit

@@ -12,8 +12,8 @@ import pytest_asyncio
 
 from qwendesk.chat import chat_saver
 from qwendesk.chat.chat_saver import ChatSaved, SavingFailed, SavingWorksAgain, StoreChatSaver
-from qwendesk.core.chat_tree import ChatNode
 from qwendesk.core.chats import ChatSettings
+from qwendesk.core.conversation import ChatNode
 from qwendesk.core.messages import ImagePart, Message
 from qwendesk.store import attachments
 from qwendesk.store.opening import Store, open_store

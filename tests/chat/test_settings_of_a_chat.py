@@ -7,8 +7,8 @@ import pytest
 from qwendesk.chat.chat_settings import check_schema
 from qwendesk.chat.context_fill import ContextFill
 from qwendesk.chat.request import PICTURE_LEFT_OUT, fill_variables
-from qwendesk.core.chat_tree import ChatTree
 from qwendesk.core.chats import ChatSettings
+from qwendesk.core.conversation import ChatTree
 from qwendesk.core.errors import BadOption, BadRequest
 from qwendesk.core.messages import DocumentPart
 from qwendesk.core.options import LoadOptions

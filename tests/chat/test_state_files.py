@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from qwendesk.chat.chat_saver import NoChatSaver
+from qwendesk.chat.open_chat import NoChatSaver
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.state_files import StateFiles
 from qwendesk.core.app_options import AppOptions

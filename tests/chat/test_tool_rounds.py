@@ -12,8 +12,8 @@ from qwendesk.chat.partial_answer import INTERRUPTED, UNREADABLE
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.tool_rounds import MOST_ROUNDS
 from qwendesk.chat.tree_edits import new_answer, new_question
-from qwendesk.core.chat_tree import ChatTree
 from qwendesk.core.chats import ChatSettings
+from qwendesk.core.conversation import ChatTree
 from qwendesk.core.messages import CallRecord, DocumentPart, Message, ToolCall, ToolStep, text_message
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.tool_context import CallContext

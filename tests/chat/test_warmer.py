@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from qwendesk.chat.chat_saver import NoChatSaver
+from qwendesk.chat.open_chat import NoChatSaver
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.state_files import StateFiles
 from qwendesk.chat.warmer import Warmer, runs_on_battery

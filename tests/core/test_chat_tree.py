@@ -1,6 +1,6 @@
 """Branches of a chat."""
 
-from qwendesk.core.chat_tree import ChatNode, ChatTree
+from qwendesk.core.conversation import ChatNode, ChatTree
 from qwendesk.core.messages import text_message
 
 

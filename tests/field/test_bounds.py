@@ -18,8 +18,8 @@ from qwendesk.chat.tree_edits import new_id
 from qwendesk.cli import ask as cli_ask
 from qwendesk.cli import main as cli
 from qwendesk.core import paths
-from qwendesk.core.chat_tree import ChatTree
 from qwendesk.core.chats import ChatSettings, ChatSummary
+from qwendesk.core.conversation import ChatTree
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.messages import text_message
 from qwendesk.engine.client import WorkerClient

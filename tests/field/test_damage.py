@@ -14,8 +14,8 @@ from qwendesk.chat.chat_list import StoreProblem
 from qwendesk.chat.chat_services import ChatServices
 from qwendesk.core import paths
 from qwendesk.core.app_options import AppOptions
-from qwendesk.core.chat_tree import ChatNode
 from qwendesk.core.chats import ChatSettings, ChatSummary
+from qwendesk.core.conversation import ChatNode
 from qwendesk.core.messages import CallRecord, Message, TextPart, ToolCall, ToolStep
 from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions

@@ -11,8 +11,8 @@ import pytest_asyncio
 from qwendesk.chat.exchange.own_json import export_json
 from qwendesk.chat.exchange.values import ExchangedChat
 from qwendesk.core import paths
-from qwendesk.core.chat_tree import ChatNode, ChatTree
 from qwendesk.core.chats import ChatSummary
+from qwendesk.core.conversation import ChatNode, ChatTree
 from qwendesk.core.messages import Message, text_message
 from qwendesk.engine.client import WorkerClient
 from qwendesk.engine.protocol import Begun

@@ -13,8 +13,8 @@ from qwendesk.chat.chat_settings import usable_settings
 from qwendesk.chat.tree_edits import new_id
 from qwendesk.cli import ask as cli_ask
 from qwendesk.cli import main as cli
-from qwendesk.core.chat_tree import ChatTree
 from qwendesk.core.chats import ChatSettings, ChatSummary
+from qwendesk.core.conversation import ChatTree
 from qwendesk.engine.protocol import Generate
 from qwendesk.engine.worker.call_grammar import CallDialect
 from qwendesk.engine.worker.model import LoadedModel, first_bytes_of

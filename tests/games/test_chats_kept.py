@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from qwendesk.chat.chat_saver import NoChatSaver
+from qwendesk.chat.open_chat import NoChatSaver
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.state_files import StateFiles
 from qwendesk.core.app_options import AppOptions

@@ -4,7 +4,7 @@ import hashlib
 import os
 from pathlib import Path
 
-from qwendesk.core.chat_tree import ChatNode
+from qwendesk.core.conversation import ChatNode
 from qwendesk.core.messages import ImagePart, Message, TextPart
 
 

@@ -1,6 +1,6 @@
 """Messages to fill a store with."""
 
-from qwendesk.core.chat_tree import ChatNode
+from qwendesk.core.conversation import ChatNode
 from qwendesk.core.messages import text_message
 
 

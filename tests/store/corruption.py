@@ -9,8 +9,8 @@ from typing import Final
 
 import msgspec
 
-from qwendesk.core.chat_tree import ChatNode
 from qwendesk.core.chats import ChatSummary, Folder, SavedDraft
+from qwendesk.core.conversation import ChatNode
 from qwendesk.core.messages import Message, Part, TextPart
 from qwendesk.store.opening import FILE_NAME, Store, open_store
 from tests.store.attachment_files import picture

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from qwendesk.core.chat_tree import ChatNode, ChatTree
 from qwendesk.core.chats import ChatSettings, ChatSummary, DraftFile, Folder, ReadPosition, SavedDraft
+from qwendesk.core.conversation import ChatNode, ChatTree
 from qwendesk.core.messages import ImagePart, Message, TextPart, ToolCall, text_message
 from qwendesk.core.stats import AnswerStats
 from qwendesk.store.chats import ChatStore

@@ -4,8 +4,8 @@ import sqlite3
 
 import pytest
 
-from qwendesk.core.chat_tree import ChatNode
 from qwendesk.core.chats import ChatSummary, SearchHit
+from qwendesk.core.conversation import ChatNode
 from qwendesk.core.messages import DocumentPart, Message, TextPart, text_message
 from qwendesk.store.chats import ChatStore
 from qwendesk.store.database import Database

@@ -10,7 +10,7 @@ from collections import deque
 from pathlib import Path
 
 from qwendesk.chat.chat_saver import ChatSaved, StoreChatSaver
-from qwendesk.core.chat_tree import ChatNode
+from qwendesk.core.conversation import ChatNode
 from qwendesk.core.messages import text_message
 from qwendesk.store.opening import open_store
 

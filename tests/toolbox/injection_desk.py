@@ -15,9 +15,8 @@ from qwendesk.chat.documents.document_reader import read_document
 from qwendesk.chat.image_parts import current_part
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.tree_edits import new_answer, new_question
-from qwendesk.core.chat_tree import ChatNode, ChatTree
 from qwendesk.core.chats import ChatSettings
-from qwendesk.core.conversation import Turn
+from qwendesk.core.conversation import ChatNode, ChatTree, Turn
 from qwendesk.core.messages import DocumentPart, ImagePart, Message, TextPart, ToolCall, text_message
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.tool_context import CallContext, ConsentRequest, Decision

@@ -24,8 +24,8 @@ from qwendesk.chat.exchange.values import (
 )
 from qwendesk.chat.exchange.zip_pictures import Pictures
 from qwendesk.chat.tree_edits import new_id, shown_up_to
-from qwendesk.core.chat_tree import ChatNode, ChatTree
 from qwendesk.core.chats import ChatSettings, ChatSummary, title_of
+from qwendesk.core.conversation import ChatNode, ChatTree
 from qwendesk.core.messages import ImagePart, Message, Part, TextPart
 from qwendesk.core.think_tags import without_think_tags
 from qwendesk.core.translation import tr

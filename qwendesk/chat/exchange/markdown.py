@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from qwendesk.chat.exchange.values import ExchangedChat
-from qwendesk.core.chat_tree import ChatNode
 from qwendesk.core.citations import Citation, citations_of, cited_in
+from qwendesk.core.conversation import ChatNode
 from qwendesk.core.messages import CallRecord, DocumentPart, ToolStep
 from qwendesk.core.units import show_duration
 

@@ -23,8 +23,8 @@ from qwendesk.chat.exchange.values import (
     ReadChat,
 )
 from qwendesk.chat.tree_edits import new_id
-from qwendesk.core.chat_tree import ChatNode, ChatTree
 from qwendesk.core.chats import ChatSummary, Folder
+from qwendesk.core.conversation import ChatNode, ChatTree
 from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.messages import ImagePart, ToolStep
 from qwendesk.core.think_tags import without_think_tags

@@ -6,8 +6,8 @@ from typing import Literal, TypeVar
 import msgspec
 
 from qwendesk.chat.exchange.json_stream import JsonStream, ValueTooLong
-from qwendesk.core.chat_tree import ChatTree
 from qwendesk.core.chats import ChatSummary
+from qwendesk.core.conversation import ChatTree
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.number_format import show_count

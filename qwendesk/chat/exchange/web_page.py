@@ -13,8 +13,8 @@ from markdown_it import MarkdownIt
 from qwendesk.chat.exchange.markdown import call_heading, reasoning_heading, speaker
 from qwendesk.chat.exchange.pictures import data_url, picture_bytes
 from qwendesk.chat.exchange.values import ExchangedChat
-from qwendesk.core.chat_tree import ChatNode
 from qwendesk.core.citations import Citation, citations_of, cited_in
+from qwendesk.core.conversation import ChatNode
 from qwendesk.core.messages import ToolStep
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"

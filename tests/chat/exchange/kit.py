@@ -6,7 +6,7 @@ import json
 
 from qwendesk.chat.exchange.service import ExchangeService
 from qwendesk.chat.exchange.values import ImportReport
-from qwendesk.core.chat_tree import ChatTree
+from qwendesk.core.conversation import ChatTree
 from tests.chat.chats_kit import ChatsKit
 
 PICTURE = b"\x89PNG and so on"

@@ -17,7 +17,7 @@ from qwendesk.chat.exchange.exchange_reader import ExchangeReader
 from qwendesk.chat.exchange.pictures import ImportedPictures
 from qwendesk.chat.exchange.values import BadExchange, ImportReport
 from qwendesk.chat.tree_edits import shown_up_to
-from qwendesk.core.chat_tree import ChatNode, ChatTree
+from qwendesk.core.conversation import ChatNode, ChatTree
 from qwendesk.core.messages import text_message
 from tests.chat.exchange.kit import Kit, gpt_chat, gpt_node
 from tests.decoding.hostile_files import sparse_file

@@ -13,8 +13,8 @@ import pytest
 from qwendesk.chat.exchange.service import file_stem
 from qwendesk.chat.exchange.values import BadExchange, ExportFormat, ImportReport
 from qwendesk.chat.tree_edits import new_id
-from qwendesk.core.chat_tree import ChatNode, ChatTree
 from qwendesk.core.chats import ChatSettings, ChatSummary, Folder
+from qwendesk.core.conversation import ChatNode, ChatTree
 from qwendesk.core.messages import DocumentPart, ImagePart, Message, TextPart, text_message
 from qwendesk.core.stats import AnswerStats
 from tests.chat.exchange.kit import PICTURE, SHA, Kit, gpt_chat, gpt_node

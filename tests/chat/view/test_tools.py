@@ -20,8 +20,8 @@ from qwendesk.chat.view.thread.tools.call_body import (
     time_text,
 )
 from qwendesk.chat.view.thread.tools.call_row import CallRow
-from qwendesk.core.chat_tree import ChatTree
 from qwendesk.core.chats import ChatSettings
+from qwendesk.core.conversation import ChatTree
 from qwendesk.core.messages import CallRecord, Message, ToolCall, ToolStep, text_message
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.protocol import Generate, LoadReport

@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 from PIL import Image, ImageDraw
 
-from qwendesk.core.chat_tree import ChatNode, ChatTree
 from qwendesk.core.chats import ChatSummary
+from qwendesk.core.conversation import ChatNode, ChatTree
 from qwendesk.core.messages import ImagePart, Message, TextPart, text_message
 from qwendesk.core.stats import AnswerStats, StopReason
 from tools.screenshots.gallery import texts

@@ -12,8 +12,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QPlainTextEdit, QWidget
 
 from qwendesk.app.parts import Parts, build
-from qwendesk.core.chat_tree import ChatTree
 from qwendesk.core.chats import ChatSettings
+from qwendesk.core.conversation import ChatTree
 from qwendesk.core.units import GIB
 from qwendesk.engine.protocol import Allocation
 from qwendesk.engine.state import Phase

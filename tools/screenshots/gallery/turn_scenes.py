@@ -6,7 +6,7 @@ from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit, QListView
 
-from qwendesk.core.chat_tree import ChatTree
+from qwendesk.core.conversation import ChatTree
 from tools.screenshots.gallery import texts
 from tools.screenshots.gallery.made_up_chats import answered, asks, says, tree
 from tools.screenshots.gallery.room import Room

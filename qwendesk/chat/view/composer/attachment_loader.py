@@ -7,10 +7,11 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 
+from qwendesk.chat.chat_state import IncognitoImages
 from qwendesk.chat.context_fill import ContextGauge
 from qwendesk.chat.documents.document_reader import DOCUMENT_ENDINGS, LANGUAGE_OF, is_document, is_pdf, read_document
 from qwendesk.chat.documents.pdf import draw_pages, parse_pages, pdf_facts, pdf_pictures, show_pages
-from qwendesk.chat.image_parts import IncognitoImages, image_part
+from qwendesk.chat.image_parts import image_part
 from qwendesk.chat.request import TokenCount
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.view.composer.cards import AttachmentCard, DocumentCard, PictureCard

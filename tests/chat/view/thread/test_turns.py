@@ -4,8 +4,8 @@ from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu, QPlainTextEdit, QWidget
 
-from qwendesk.core.chat_tree import ChatNode, ChatTree
 from qwendesk.core.chats import ChatSettings
+from qwendesk.core.conversation import ChatNode, ChatTree
 from qwendesk.core.messages import text_message
 from qwendesk.engine.protocol import Begun, Generate
 from tests.fakes.engine import ScriptedAnswer

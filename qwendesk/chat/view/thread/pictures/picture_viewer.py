@@ -20,7 +20,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from qwendesk.chat.image_parts import IncognitoImages
+from qwendesk.chat.chat_state import IncognitoImages
 from qwendesk.chat.view.thread.pictures.previews import load_full
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.translation import tr

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 from PySide6.QtGui import QImage
 
-from qwendesk.chat.image_parts import IncognitoImages
+from qwendesk.chat.chat_state import IncognitoImages
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.files import file_stamp, write_whole
 from qwendesk.core.messages import ImagePart

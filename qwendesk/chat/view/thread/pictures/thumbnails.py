@@ -7,7 +7,7 @@ from PySide6.QtCore import QMimeData, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QImage, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QToolButton
 
-from qwendesk.chat.image_parts import IncognitoImages
+from qwendesk.chat.chat_state import IncognitoImages
 from qwendesk.chat.view.thread.pictures.previews import ImagePreview, load_preview
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.translation import tr
