@@ -185,7 +185,7 @@ class Parts(Owner):
         """Return the Server page, which is built when it is first shown."""
         app, window = self.services, self.window
         remote = RemoteView(app.remote, app.engine.observed, self.navigation)
-        serve = ServeView(app.server_switch, app.setups, app.settings.state, navigation=self.navigation)
+        serve = ServeView(app.server_switch, app.setups, app.settings.state)
         for view in (remote, serve):
             view.setParent(window)
 

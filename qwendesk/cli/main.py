@@ -1,4 +1,4 @@
-"""The commands `ask`, `bench`, `plan`, `recommend`, `verify`, `models`, `engines`, `serve`, `doctor` and `trial`."""
+"""The parser of all commands, and `main`, which runs one of them."""
 
 import argparse
 import asyncio
@@ -107,6 +107,13 @@ def _add_serve(parser: argparse.ArgumentParser) -> Run:
     return serve
 
 
+def _add_start(parser: argparse.ArgumentParser) -> Run:
+    from qwendesk.cli.start import add_start_options, start
+
+    add_start_options(parser)
+    return start
+
+
 def _add_engines(parser: argparse.ArgumentParser) -> None:
     from qwendesk.cli.engines import add_engines_commands
 
@@ -192,6 +199,14 @@ _COMMANDS = (
         "Serve a model on this PC until Ctrl+C. Programs need the key, which is made at the first "
         "start. Without --model, a request can name any model on this PC; otherwise it gets the last one.",
         "Exit status: 0 stopped, 2 bad usage, or the address can't be used.",
+    ),
+    CliCommand(
+        "start",
+        _add_start,
+        "start Claude Code, Codex, opencode, Cline or Continue with the running server",
+        "Start a program in this terminal, set up for the server of the window or of `qwendesk serve`. "
+        "Nothing in the program's own settings changes.",
+        "Exit status: that of the program, 2 if it isn't installed or no server runs.",
     ),
     CliCommand("engines", _add_engines, "list, add and remove engines"),
     CliCommand("models", _add_models, "list, search, download, import and delete models"),

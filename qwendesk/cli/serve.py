@@ -114,7 +114,10 @@ def _show(state: ServerState, options: argparse.Namespace, terminal: Terminal) -
     terminal.write(f"OpenAI      {state.address}/v1\nAnthropic   {state.address}\n")
     if state.fingerprint:
         terminal.write(f"SHA-256     {state.fingerprint}\n")
-    terminal.note(tr("The key is in {0}. Programs that you set up keep it in plain text.", _key_place(options)))
+    terminal.note(tr("The key is in {0}.", _key_place(options)))
+    if not state.fingerprint:
+        port = state.address.rpartition(":")[2]
+        terminal.note(tr("Start programs in another terminal: {0}", f"qwendesk start --port {port} claude"))
     terminal.note(tr("Press Ctrl+C to stop."))
 
 

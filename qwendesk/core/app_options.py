@@ -331,7 +331,7 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
             "Serve other programs",
             "",
             "Programs such as Claude Code, Codex and opencode use the loaded model through a server on this PC. They "
-            "need its key. The Server page has its address and sets programs up.",
+            "need its key. The Server page has its address and the commands that start programs with it.",
             _SERVER,
             page="server",
             basic=True,

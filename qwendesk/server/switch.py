@@ -12,11 +12,8 @@ from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
 from qwendesk.server.access import KEY_VARIABLE, given_key, renew_key
 from qwendesk.server.service import PortNotUsable, ServerOptions, ServerService, default_key_file
-from qwendesk.server.setups.programs import Target
+from qwendesk.server.setups.programs import USUAL_CONTEXT, Target
 from qwendesk.settings.service import SettingsService
-
-_USUAL_CONTEXT = 32_768
-"""Tokens that programs are told of while no model is loaded."""
 
 
 class SwitchState(msgspec.Struct, frozen=True):
@@ -95,7 +92,7 @@ class ServerSwitch:
         if not state.is_on:
             return None
         report = self.server.models.loaded
-        return Target(state.address, state.keys[0].key, report.n_ctx if report is not None else _USUAL_CONTEXT)
+        return Target(state.address, state.keys[0].key, report.n_ctx if report is not None else USUAL_CONTEXT)
 
     def _port_problem(self, options: AppOptions) -> str:
         if options.serve_network:

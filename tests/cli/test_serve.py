@@ -14,7 +14,9 @@ import pytest
 from bench.served import STATUS_OF_TERMINATED
 from qwendesk.cli import main as cli
 from qwendesk.core import paths
+from qwendesk.server.access import KEY_VARIABLE
 from tests.cli.keyboard import Keyboard
+from tests.server.setups.programs import write_program
 
 SERVE = [sys.executable, "-m", "qwendesk", "serve", "--port", "0"]
 
@@ -57,6 +59,12 @@ def test_the_demo_model_answers_in_three_apis_until_sigterm(tmp_path: Path) -> N
         message = ask(address, key, "/v1/messages", asked)
         assert "demo model" in message["content"][0]["text"]
         counted = ask(address, key, "/v1/messages/count_tokens", asked)
+        script = "import json, sys; print(json.dumps(json.load(open(sys.argv[2]))['env']))"
+        environment = {**write_program(tmp_path / "programs", "claude", script), KEY_VARIABLE: key}
+        started = [sys.executable, "-m", "qwendesk", "start", "--port", address.rpartition(":")[2], "claude"]
+        given = json.loads(subprocess.run(started, env=environment, capture_output=True, check=True).stdout)
+        assert given["ANTHROPIC_BASE_URL"] == address
+        assert given["CLAUDE_CODE_AUTO_COMPACT_WINDOW"] == "2048"
         used = message["usage"]
         assert counted["input_tokens"] == used["input_tokens"] + used["cache_read_input_tokens"]
         response = ask(address, key, "/v1/responses", {"input": "Who are you?", "max_output_tokens": 200})

@@ -21,7 +21,6 @@ _OWN = {
 _CAREFUL = {
     "engine/worker/call_parser.py",
     "mcp/pasted_servers.py",
-    "server/setups/merging.py",
 }
 """These need what only the standard library tells, and catch all that it raises."""
 

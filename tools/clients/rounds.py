@@ -1,4 +1,4 @@
-"""One round with a program: it is set up as the window does it, and asked for the word in a file."""
+"""One round with a program: it is started as `qwendesk start` does it, and asked for the word in a file."""
 
 import json
 import os
@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import msgspec
 
-from qwendesk.server.setups.config_file import write_entries
 from qwendesk.server.setups.programs import BY_ID, Target
 from qwendesk.server.setups.trial import ProgramTrial, TrialResult
 from tools.clients import python_clients
@@ -131,10 +130,7 @@ def _ask(
     program, home = BY_ID[client.program], FOLDER / "home" / client.program
     home.mkdir(parents=True, exist_ok=True)
     environment = _environment(client, node, home)
-    file = program.path(home, environment)
-    file.unlink(missing_ok=True)
-    write_entries(program, file, target)
-    return ProgramTrial(program, file, environment).run(question, folder, *extra)
+    return ProgramTrial(program, target, environment).run(question, folder, *extra)
 
 
 def _call(client: Client, target: Target, note: Path) -> TrialResult:

@@ -13,8 +13,8 @@ def made_up_states(states: Sequence[SetupState]) -> tuple[SetupState, ...]:
     program = {each.program.id: each.program for each in states}
     return (
         SetupState(program["claude"], "works", "ready"),
-        SetupState(program["codex"], "set_up"),
-        SetupState(program["opencode"], "outdated"),
+        SetupState(program["codex"], "ready"),
+        SetupState(program["opencode"], "trying"),
         SetupState(program["cline"], "ready"),
         SetupState(program["continue"], "failed", "connect ECONNREFUSED"),
         SetupState(program["zed"]),

@@ -1,20 +1,26 @@
-"""The programs that QwenDesk can set up: where their configuration is, what goes into it, how they are started.
+"""The programs that QwenDesk starts with its server: their settings, and how each is given them.
 
-Each gets its entries beside what it has, so nothing that a user works with changes: the command that starts the
-program with QwenDesk says so. The entries were tried with the programs themselves (docs/server.md), but for Zed.
+Nothing of a program is changed: its settings are in its environment, in its arguments, or in a file that is deleted
+when it ends, and count for that start alone. They were tried with the programs themselves (docs/server.md), but for
+Zed. The key is never an argument, because other users see those.
 """
 
-import os
-from collections.abc import Callable, Mapping
+import contextlib
+import json
+import shutil
+import string
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-from qwendesk.server.setups.merging import FileKind
+from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.translation import tr
 
-MODEL: Final = "qwendesk"
-"""The model that programs ask for. It is no model's name, so the loaded one answers."""
+USUAL_CONTEXT: Final = 32_768
+"""Tokens of context that programs are told of while no model is loaded."""
 _OUTPUT_TOKENS = 32_768
 """Room for an answer that programs keep free, at most a quarter of the context."""
 
@@ -28,197 +34,232 @@ class Target(msgspec.Struct, frozen=True):
     n_ctx: int
     """Tokens of context of the model."""
 
-    @property
-    def openai(self) -> str:
-        return f"{self.address}/v1"
-
-    @property
-    def output_tokens(self) -> int:
-        return min(_OUTPUT_TOKENS, self.n_ctx // 4)
-
 
 class Program(msgspec.Struct, frozen=True, kw_only=True):
+    """A program. Its texts have the placeholders $address, $openai, $key, $n_ctx, $n_output and $settings.
+
+    They ask for the model "qwendesk", which is no model's name, so the loaded one answers.
+    """
+
     id: str
     name: str
     command: str
-    """What it is called in a terminal."""
-    folder_variable: str = ""
-    """An environment variable with the folder of its configuration; "" if it has none."""
-    folder: str
-    """That folder where the variable isn't set, in the user's home folder."""
-    file: str
-    """The file in that folder that gets the entries."""
-    kind: FileKind
-    entries: Callable[[Target], Mapping[str, Any]]
-    slot: tuple[str, ...] = ()
-    """Keys below which the file may have something that belongs to another server."""
-    start: tuple[str, ...] = ()
-    """Arguments that start it with QwenDesk; {file} stands for the file. Empty if nothing is needed."""
+    """Name of the program in a terminal."""
+    install: str = ""
+    """Command that installs it."""
+    settings: str = ""
+    """Content of a settings file with the server."""
+    place: str
+    """The program's own settings file, in the user's home folder."""
+    arguments: tuple[str, ...] = ()
+    """Arguments of a start; $file is a file with the settings. Empty, as is `environment`, if it can't be started."""
+    environment: tuple[tuple[str, str], ...] = ()
+    """Variables of a start."""
     ask: tuple[str, ...] = ()
-    """Arguments that ask one question and end; {question} stands for the question. Empty if it has no such way."""
-    only_shown: bool = False
-    """Whether the user has to enter the entries."""
+    """Arguments that ask $question and end, in place of `arguments`. Empty if it has no such way."""
 
-    def path(self, home: Path, environment: Mapping[str, str] = os.environ) -> Path:
-        """Return the path of the file for a user with that home folder."""
-        given = environment.get(self.folder_variable, "") if self.folder_variable else ""
-        return (Path(given) if given else home / self.folder) / self.file
+    @property
+    def can_start(self) -> bool:
+        return bool(self.arguments or self.environment)
 
-    def start_arguments(self, file: Path) -> tuple[str, ...]:
-        return tuple(each.format(file=file) for each in self.start)
-
-    def ask_arguments(self, file: Path, question: str) -> tuple[str, ...]:
-        return tuple(each.format(file=file, question=question) for each in self.ask)
+    def settings_for(self, target: Target) -> str:
+        """Return the settings, which hold the key."""
+        values = _values(target)
+        return _filled(self.settings, {name: json.dumps(value)[1:-1] for name, value in values.items()})
 
 
-def _claude_code(target: Target) -> Mapping[str, Any]:
+class Launch(msgspec.Struct, frozen=True):
+    """A program's command line and environment."""
+
+    command: list[str]
+    environment: dict[str, str]
+
+
+@contextlib.contextmanager
+def launch_of(
+    program: Program, target: Target, environment: Mapping[str, str], further: Sequence[str] = (), question: str = ""
+) -> Iterator[Launch]:
+    """Yield how to start a program with the server, or to ask it `question`; its file is deleted in the end.
+
+    Raise QwenDeskError if it isn't installed. Blocks.
+    """
+    command = shutil.which(program.command, path=environment.get("PATH"))
+    if command is None:
+        sentence = tr(
+            "{0} isn't installed on this PC, or isn't on the PATH. Install it with: {1}", program.name, program.install
+        )
+        raise QwenDeskError(tr("Program not found"), sentence)
+    with tempfile.TemporaryDirectory(prefix="qwendesk-", ignore_cleanup_errors=True) as folder:  # for this user only
+        file, settings = Path(folder, Path(program.place).name), program.settings_for(target)
+        if settings:
+            file.write_text(settings, encoding="utf-8")
+        values = {**_values(target), "settings": settings, "file": str(file), "question": question}
+        arguments = program.ask if question else program.arguments
+        variables = {name: _filled(text, values) for name, text in program.environment}
+        yield Launch(
+            [command, *(_filled(each, values) for each in arguments), *further],
+            {**_without_our_libraries(environment), **variables},
+        )
+
+
+def _values(target: Target) -> dict[str, str]:
     return {
-        "env": {
-            "ANTHROPIC_BASE_URL": target.address,
-            "ANTHROPIC_AUTH_TOKEN": target.key,
-            "ANTHROPIC_MODEL": MODEL,
-            "CLAUDE_CODE_AUTO_COMPACT_WINDOW": str(target.n_ctx),
-            "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(target.output_tokens),
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-        }
+        "address": target.address,
+        "openai": f"{target.address}/v1",
+        "key": target.key,
+        "n_ctx": str(target.n_ctx),
+        "n_output": str(min(_OUTPUT_TOKENS, target.n_ctx // 4)),
     }
 
 
-def _codex(target: Target) -> Mapping[str, Any]:
-    return {
-        "model": MODEL,
-        "model_provider": "qwendesk",
-        "model_context_window": target.n_ctx,
-        "model_providers": {
-            "qwendesk": {
-                "name": "QwenDesk",
-                "base_url": target.openai,
-                "wire_api": "responses",
-                "experimental_bearer_token": target.key,
-            }
-        },
+def _filled(text: str, values: Mapping[str, str]) -> str:
+    return string.Template(text).substitute(values)
+
+
+def _without_our_libraries(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment as it was before PyInstaller put the bundle's libraries into it."""
+    before = environment.get("LD_LIBRARY_PATH_ORIG")
+    found = {name: value for name, value in environment.items() if name != "LD_LIBRARY_PATH_ORIG"}
+    return found if before is None else {**found, "LD_LIBRARY_PATH": before}
+
+
+_CLAUDE = """{
+  "env": {
+    "ANTHROPIC_BASE_URL": "$address",
+    "ANTHROPIC_AUTH_TOKEN": "$key",
+    "ANTHROPIC_MODEL": "qwendesk",
+    "CLAUDE_CODE_AUTO_COMPACT_WINDOW": "$n_ctx",
+    "CLAUDE_CODE_MAX_OUTPUT_TOKENS": "$n_output",
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"
+  }
+}
+"""
+# The values have no quotes, which the command processor of Windows would take for its own: Codex reads what isn't TOML
+# as text.
+_CODEX = tuple(
+    word
+    for setting in (
+        "model=qwendesk",
+        "model_provider=qwendesk",
+        "model_context_window=$n_ctx",
+        "model_providers.qwendesk.name=QwenDesk",
+        "model_providers.qwendesk.base_url=$openai",
+        "model_providers.qwendesk.wire_api=responses",
+        "model_providers.qwendesk.env_key=QWENDESK_KEY",
+    )
+    for word in ("-c", setting)
+)
+_OPENCODE = """{
+  "$$schema": "https://opencode.ai/config.json",
+  "provider": {
+    "qwendesk": {
+      "npm": "@ai-sdk/openai-compatible",
+      "name": "QwenDesk",
+      "options": {"baseURL": "$openai", "apiKey": "$key"},
+      "models": {"qwendesk": {"name": "QwenDesk", "limit": {"context": $n_ctx, "output": $n_output}}}
     }
-
-
-def _opencode(target: Target) -> Mapping[str, Any]:
-    limit = {"context": target.n_ctx, "output": target.output_tokens}
-    return {
-        "$schema": "https://opencode.ai/config.json",
-        "provider": {
-            "qwendesk": {
-                "npm": "@ai-sdk/openai-compatible",
-                "name": "QwenDesk",
-                "options": {"baseURL": target.openai, "apiKey": target.key},
-                "models": {MODEL: {"name": "QwenDesk", "limit": limit}},
-            }
-        },
+  }
+}
+"""
+_CLINE = """{
+  "version": 1,
+  "providers": {
+    "openai-compatible": {
+      "settings": {"provider": "openai-compatible", "apiKey": "$key", "model": "qwendesk", "baseUrl": "$openai"},
+      "updatedAt": "1970-01-01T00:00:00.000Z",
+      "tokenSource": "manual"
     }
-
-
-def _cline(target: Target) -> Mapping[str, Any]:
-    settings = {
-        "provider": "openai-compatible",
-        "apiKey": target.key,
-        "model": MODEL,
-        "baseUrl": target.openai,
+  }
+}
+"""
+_CONTINUE = """name: QwenDesk
+version: 0.0.1
+schema: v1
+models:
+  - name: QwenDesk
+    provider: openai
+    model: qwendesk
+    apiBase: "$openai"
+    apiKey: "$key"
+    roles: [chat, edit, apply]
+    capabilities: [tool_use]
+    defaultCompletionOptions:
+      contextLength: $n_ctx
+      maxTokens: $n_output
+"""
+_ZED = """{
+  "language_models": {
+    "openai_compatible": {
+      "QwenDesk": {
+        "api_url": "$openai",
+        "available_models": [
+          {
+            "name": "qwendesk",
+            "display_name": "QwenDesk",
+            "max_tokens": $n_ctx,
+            "max_output_tokens": $n_output,
+            "capabilities": {"tools": true, "images": false, "parallel_tool_calls": true, "prompt_cache_key": false}
+          }
+        ]
+      }
     }
-    provider = {"settings": settings, "updatedAt": "1970-01-01T00:00:00.000Z", "tokenSource": "manual"}
-    return {"version": 1, "providers": {"openai-compatible": provider}}
-
-
-def _continue(target: Target) -> Mapping[str, Any]:
-    model = {
-        "name": "QwenDesk",
-        "provider": "openai",
-        "model": MODEL,
-        "apiBase": target.openai,
-        "apiKey": target.key,
-        "roles": ["chat", "edit", "apply"],
-        "capabilities": ["tool_use"],
-        "defaultCompletionOptions": {"contextLength": target.n_ctx, "maxTokens": target.output_tokens},
-    }
-    return {"name": "QwenDesk", "version": "0.0.1", "schema": "v1", "models": [model]}
-
-
-def _zed(target: Target) -> Mapping[str, Any]:
-    model = {
-        "name": MODEL,
-        "display_name": "QwenDesk",
-        "max_tokens": target.n_ctx,
-        "max_output_tokens": target.output_tokens,
-        "capabilities": {"tools": True, "images": False, "parallel_tool_calls": True, "prompt_cache_key": False},
-    }
-    server = {"api_url": target.openai, "available_models": [model]}
-    return {"language_models": {"openai_compatible": {"QwenDesk": server}}}
-
-
+  }
+}
+"""
 PROGRAMS: Final = (
     Program(
         id="claude",
         name="Claude Code",
         command="claude",
-        folder_variable="CLAUDE_CONFIG_DIR",
-        folder=".claude",
-        file="qwendesk.json",
-        kind="json",
-        entries=_claude_code,
-        start=("--settings", "{file}"),
-        ask=("--settings", "{file}", "-p", "{question}"),
+        install="npm install -g @anthropic-ai/claude-code",
+        settings=_CLAUDE,
+        place=".claude/settings.json",
+        # Variables of the shell would give way to those of the user's own settings.
+        arguments=("--settings", "$file"),
+        ask=("--settings", "$file", "-p", "$question"),
     ),
     Program(
         id="codex",
         name="Codex",
         command="codex",
-        folder_variable="CODEX_HOME",
-        folder=".codex",
-        file="qwendesk.config.toml",
-        kind="toml",
-        entries=_codex,
-        start=("-p", "qwendesk"),
-        ask=("exec", "-p", "qwendesk", "--skip-git-repo-check", "{question}"),
+        install="npm install -g @openai/codex",
+        place=".codex/config.toml",
+        arguments=_CODEX,
+        environment=(("QWENDESK_KEY", "$key"),),
+        ask=("exec", *_CODEX, "--skip-git-repo-check", "$question"),
     ),
     Program(
         id="opencode",
         name="opencode",
         command="opencode",
-        folder=".config/opencode",
-        file="opencode.json",
-        kind="json",
-        entries=_opencode,
-        start=("-m", f"qwendesk/{MODEL}"),
-        ask=("run", "-m", f"qwendesk/{MODEL}", "{question}"),
+        install="npm install -g opencode-ai",
+        settings=_OPENCODE,
+        place=".config/opencode/opencode.json",
+        arguments=("-m", "qwendesk/qwendesk"),
+        environment=(("OPENCODE_CONFIG_CONTENT", "$settings"),),
+        ask=("run", "-m", "qwendesk/qwendesk", "$question"),
     ),
     Program(
         id="cline",
         name="Cline",
         command="cline",
-        folder=".cline/data/settings",
-        file="providers.json",
-        kind="json",
-        entries=_cline,
-        slot=("providers", "openai-compatible"),
-        start=("-P", "openai-compatible", "-m", MODEL),
-        ask=("-P", "openai-compatible", "-m", MODEL, "{question}"),
+        install="npm install -g cline",
+        settings=_CLINE,
+        place=".cline/data/settings/providers.json",
+        arguments=("-P", "openai-compatible", "-m", "qwendesk"),
+        environment=(("CLINE_PROVIDER_SETTINGS_PATH", "$file"),),
+        ask=("-P", "openai-compatible", "-m", "qwendesk", "$question"),
     ),
     Program(
         id="continue",
         name="Continue",
         command="cn",
-        folder=".continue",
-        file="config.yaml",
-        kind="yaml",
-        entries=_continue,
-        ask=("--config", "{file}", "-p", "{question}"),
+        install="npm install -g @continuedev/cli",
+        settings=_CONTINUE,
+        place=".continue/config.yaml",
+        arguments=("--config", "$file"),
+        ask=("--config", "$file", "-p", "$question"),
     ),
-    Program(
-        id="zed",
-        name="Zed",
-        command="zed",
-        folder=".config/zed",
-        file="settings.json",
-        kind="json",
-        entries=_zed,
-        only_shown=True,
-    ),
+    Program(id="zed", name="Zed", command="zed", settings=_ZED, place=".config/zed/settings.json"),
 )
 BY_ID: Final[Mapping[str, Program]] = {each.id: each for each in PROGRAMS}

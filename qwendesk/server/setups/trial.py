@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,8 +12,9 @@ from pathlib import Path
 import msgspec
 import psutil
 
+from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.translation import tr
-from qwendesk.server.setups.programs import Program
+from qwendesk.server.setups.programs import Launch, Program, Target, launch_of
 
 QUESTION = "Reply with the single word ready."
 _LONGEST_S = 900.0
@@ -26,39 +26,39 @@ _MOST_SHOWN = 600
 class TrialResult(msgspec.Struct, frozen=True):
     works: bool
     text: str
-    """What the program answered, or what it said in place of an answer."""
+    """The program's answer, or its error."""
 
 
 class ProgramTrial:
     """Runs one program. `run` blocks; `stop` may be called from another thread."""
 
-    def __init__(self, program: Program, file: Path, environment: Mapping[str, str] = os.environ) -> None:
-        self._program, self._file, self._environment = program, file, dict(environment)
+    def __init__(self, program: Program, target: Target, environment: Mapping[str, str]) -> None:
+        self._program, self._target, self._environment = program, target, environment
         self._process: subprocess.Popen[bytes] | None = None
         self._is_stopped = False
 
     def run(self, question: str = QUESTION, folder: Path | None = None, *extra: str) -> TrialResult:
         """Ask one question in a folder, by default an empty one. `extra` are further arguments."""
-        command = shutil.which(self._program.command, path=self._environment.get("PATH"))
-        if command is None:
-            return TrialResult(works=False, text=tr("{0} isn't installed on this PC.", self._program.command))
-        arguments = [command, *self._program.ask_arguments(self._file, question), *extra]
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as empty:
-            try:
-                return self._run(arguments, folder or Path(empty))
-            except OSError as error:
-                return TrialResult(
-                    works=False, text=tr("{0} couldn't be started: {1}.", command, error.strerror or error)
-                )
+        try:
+            with (
+                launch_of(self._program, self._target, self._environment, extra, question) as launch,
+                tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as empty,
+            ):
+                return self._run(launch, folder or Path(empty))
+        except QwenDeskError as error:
+            return TrialResult(works=False, text=error.sentence)
+        except OSError as error:
+            text = tr("{0} couldn't be started: {1}.", self._program.name, error.strerror or error)
+            return TrialResult(works=False, text=text)
 
     def stop(self) -> None:
         self._is_stopped = True
         if self._process is not None:
             _end(self._process)
 
-    def _run(self, arguments: list[str], folder: Path) -> TrialResult:
+    def _run(self, launch: Launch, folder: Path) -> TrialResult:
         self._process = subprocess.Popen(
-            arguments, cwd=folder, env=self._environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            launch.command, cwd=folder, env=launch.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, start_new_session=True,
         )  # fmt: skip
         if self._is_stopped:
@@ -76,7 +76,7 @@ class ProgramTrial:
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """End the program with what it started, which would keep its output open."""
+    """End the program with its children, which would keep its output open."""
     if process.poll() is None:  # otherwise its number may be that of another process by now
         with contextlib.suppress(psutil.Error):
             started = psutil.Process(process.pid)

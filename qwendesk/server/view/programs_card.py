@@ -1,13 +1,11 @@
 """ProgramsCard: the programs that can be set up for the server."""
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout
 
 from qwendesk.core.translation import tr
-from qwendesk.server.setups.programs import Program
 from qwendesk.server.setups.service import SetupState
 from qwendesk.server.view.program_line import ProgramLine
 
@@ -19,14 +17,13 @@ class ProgramsCard(QFrame):
     trial_asked = Signal(str)
     stop_asked = Signal(str)
 
-    def __init__(self, states: Sequence[SetupState], file_of: Callable[[Program], Path]) -> None:
+    def __init__(self, states: Sequence[SetupState]) -> None:
         super().__init__()
         self.setProperty("kind", "modelcard")
         self.setObjectName("serve.programs")
-        self._file_of = file_of
         title = QLabel(tr("Programs"))
         title.setProperty("kind", "heading")
-        self._hint = QLabel(tr("Switch the server on to set them up."))
+        self._hint = QLabel(tr("Switch the server on to use them."))
         self._hint.setProperty("kind", "small")
         self._hint.setObjectName("serve.programs.hint")
         self._hint.setWordWrap(True)
@@ -44,7 +41,7 @@ class ProgramsCard(QFrame):
     def show_states(self, states: Sequence[SetupState], *, is_on: bool) -> None:
         self._hint.setVisible(not is_on)
         for state in states:
-            self._lines[state.program.id].show_state(state, self._file_of(state.program), is_on=is_on)
+            self._lines[state.program.id].show_state(state, is_on=is_on)
 
     def _line(self, state: SetupState) -> ProgramLine:
         line, program_id = ProgramLine(state), state.program.id

@@ -1,13 +1,11 @@
 """The tab This PC serves of the Server page: the server, the programs that use it, and their requests."""
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from qwendesk.server.setups.programs import Program
 from qwendesk.server.setups.service import SetupState
 from qwendesk.server.view.address_card import AddressCard
 from qwendesk.server.view.programs_card import ProgramsCard
@@ -20,11 +18,11 @@ _NARROWEST_CARD = 420
 class ServeTab(QWidget):
     shown = Signal()
 
-    def __init__(self, states: Sequence[SetupState], file_of: Callable[[Program], Path]) -> None:
+    def __init__(self, states: Sequence[SetupState]) -> None:
         super().__init__()
         self.setObjectName("serve.tab")
         self.address, self.requests = AddressCard(), RequestsCard()
-        self.programs = ProgramsCard(states, file_of)
+        self.programs = ProgramsCard(states)
         cards = EqualColumnsLayout(least=_NARROWEST_CARD)
         cards.addWidget(self.address)
         cards.addWidget(self.programs)

@@ -3,16 +3,15 @@
 from PySide6.QtCore import QObject
 
 from qwendesk.core.app_options import AppOptions
-from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
 from qwendesk.server.service import ServerState
-from qwendesk.server.setups.service import Preview, SetupService
+from qwendesk.server.setups.programs import BY_ID
+from qwendesk.server.setups.service import SetupService
 from qwendesk.server.switch import ServerSwitch
 from qwendesk.server.view.serve_tab import ServeTab
 from qwendesk.server.view.setup_dialog import SetupDialog
 from qwendesk.widgets.bind import REPAINT_EVERY_MS, bind
-from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.question_dialog import DialogButton, QuestionDialog
 from qwendesk.widgets.tasks import window_tasks
 
@@ -20,24 +19,21 @@ from qwendesk.widgets.tasks import window_tasks
 class ServeView(QObject):
     """The local server in the window. The tab is built when it is first shown."""
 
-    def __init__(
-        self, switch: ServerSwitch, setups: SetupService, settings: Observed[AppOptions], *, navigation: Navigation
-    ) -> None:
+    def __init__(self, switch: ServerSwitch, setups: SetupService, settings: Observed[AppOptions]) -> None:
         super().__init__()
-        self._navigation = navigation
         self._switch, self._setups, self._settings, self._tasks = switch, setups, settings, window_tasks()
 
     def make_tab(self) -> ServeTab:
         """Build the tab."""
         switch, start = self._switch, self._tasks.start
-        tab = self._tab = ServeTab(self._setups.observed.value, self._setups.file_of)
+        tab = self._tab = ServeTab(self._setups.observed.value)
         tab.address.switched.connect(lambda on: start(switch.set_on(on=on)))
         tab.address.port_entered.connect(lambda port: start(switch.set_port(port)))
         tab.address.free_port_asked.connect(lambda: start(switch.take_free_port()))
         tab.address.network_asked.connect(self._on_network)
         tab.address.new_key_asked.connect(self._ask_for_new_key)
-        tab.programs.setup_asked.connect(lambda program: start(self._show_setup(program), tab))
-        tab.programs.trial_asked.connect(lambda program: start(self._setups.try_program(program)))
+        tab.programs.setup_asked.connect(self._show_setup)
+        tab.programs.trial_asked.connect(self._try_program)
         tab.programs.stop_asked.connect(self._setups.stop_trial)
         tab.requests.stop_asked.connect(switch.server.requests.stop)
         tab.shown.connect(self._look_at_programs)
@@ -69,7 +65,7 @@ class ServeView(QObject):
 
     def _look_at_programs(self) -> None:
         if self._tasks.can_start:
-            self._tasks.start(self._setups.refresh(self._switch.target()))
+            self._tasks.start(self._setups.refresh())
 
     def _on_network(self, is_wanted: bool) -> None:
         if not is_wanted:
@@ -98,7 +94,7 @@ class ServeView(QObject):
             self._tab.window(),
             "serve.key.question",
             tr("Make a new key?"),
-            tr("Programs that have the old one are refused until you set them up again. Running answers are stopped."),
+            tr("Programs that have the old one are refused until you start them again. Running answers are stopped."),
             (
                 DialogButton("yes", tr("Make a new key"), self._renew_key),
                 DialogButton("no", tr("Cancel")),
@@ -109,20 +105,12 @@ class ServeView(QObject):
     def _renew_key(self) -> None:
         self._tasks.start(self._switch.renew_key())
 
-    async def _show_setup(self, program_id: str) -> None:
-        target = self._switch.target()
-        if target is None:
-            return
-        preview = await self._setups.preview(program_id, target)
-        dialog = SetupDialog(self._tab.window(), preview, target.key)
-        dialog.write_asked.connect(lambda: self._tasks.start(self._write(preview)))
-        dialog.open()
+    def _show_setup(self, program_id: str) -> None:
+        target, program = self._switch.target(), BY_ID[program_id]
+        if target is not None:
+            SetupDialog(self._tab.window(), program, self._setups.settings_file(program), target).open()
 
-    async def _write(self, preview: Preview) -> None:
+    def _try_program(self, program_id: str) -> None:
         target = self._switch.target()
-        if target is None:
-            return
-        try:
-            await self._setups.write(preview.program.id, target)
-        except QwenDeskError as error:
-            self._navigation.error_found.emit(error.title, error.sentence)
+        if target is not None:
+            self._tasks.start(self._setups.try_program(program_id, target))

@@ -6,17 +6,17 @@ import stat
 import sys
 from pathlib import Path
 
-import pytest
-
 
 def write_program(folder: Path, name: str, script: str) -> dict[str, str]:
-    """Write the script as an executable, and return an environment that finds it."""
-    if sys.platform == "win32":
-        pytest.skip("an executable script needs a shebang line, which Windows doesn't know")
+    """Write the script as an executable, on Windows with a .cmd file as npm does, and return an environment with it."""
     folder.mkdir(parents=True, exist_ok=True)
-    file = folder / name
-    file.write_text(f"#!{sys.executable}\n{script}\n", encoding="utf-8")
-    file.chmod(file.stat().st_mode | stat.S_IXUSR)
+    if sys.platform == "win32":
+        (folder / f"{name}.py").write_text(script, encoding="utf-8")
+        (folder / f"{name}.cmd").write_text(f'@"{sys.executable}" "%~dp0{name}.py" %*\n', encoding="utf-8")
+    else:
+        file = folder / name
+        file.write_text(f"#!{sys.executable}\n{script}\n", encoding="utf-8")
+        file.chmod(file.stat().st_mode | stat.S_IXUSR)
     return {**os.environ, "PATH": str(folder)}
 
 

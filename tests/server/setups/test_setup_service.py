@@ -20,61 +20,38 @@ def state(service: SetupService, program_id: str) -> SetupState:
     return next(each for each in service.observed.value if each.program.id == program_id)
 
 
-async def test_a_program_is_found_set_up_and_outdated(tmp_path: Path) -> None:
-    environment = write_program(tmp_path / "bin", "claude", "print('ready')")
-    service = SetupService(Requests(()), tmp_path, environment)
-    await service.refresh(TARGET)
-    assert (state(service, "claude").phase, state(service, "codex").phase) == ("ready", "not_found")
-
-    written = await service.write("claude", TARGET)
-    assert written.file == tmp_path / ".claude" / "qwendesk.json"
-    assert state(service, "claude").phase == "set_up"
-
-    await service.refresh(Target("http://127.0.0.1:9999", TARGET.key, 65_536))
-    assert state(service, "claude").phase == "outdated"
-
-
-async def test_a_preview_has_the_text_and_says_why_it_cannot_be_written(tmp_path: Path) -> None:
-    service = SetupService(Requests(()), tmp_path, {})
+async def test_a_program_is_found_by_its_command_or_by_its_settings(tmp_path: Path) -> None:
+    environment = write_program(tmp_path / "my programs", "claude", "print('ready')")
     (tmp_path / ".continue").mkdir()
-    (tmp_path / ".continue" / "config.yaml").write_text("name: mine\n")
-
-    new = await service.preview("claude", TARGET)
-    taken = await service.preview("continue", TARGET)
-    shown = await service.preview("zed", TARGET)
-
-    assert not new.obstacle
-    assert TARGET.key in new.text
-    assert taken.obstacle
-    assert taken.exists
-    assert shown.obstacle
+    service = SetupService(Requests(()), tmp_path, environment)
+    await service.refresh()
+    assert [state(service, each).phase for each in ("claude", "continue", "codex")] == ["ready", "ready", "not_found"]
 
 
 async def test_a_trial_works_only_if_the_server_was_asked(tmp_path: Path) -> None:
     environment = write_program(tmp_path / "bin", "claude", "import sys; print('ready', sys.argv[-1])")
     requests = Requests(())
     service = SetupService(requests, tmp_path, environment)
-    await service.write("claude", TARGET)
 
-    await service.try_program("claude")
+    await service.try_program("claude", TARGET)
     assert state(service, "claude").phase == "failed"
 
-    trial = asyncio.ensure_future(service.try_program("claude"))
+    trial = asyncio.ensure_future(service.try_program("claude", TARGET))
     await asyncio.sleep(0)
     requests.set((ServedRequest(7, "claude-cli", "", "/v1/messages", 0.0, phase="done"),))
     await trial
     assert state(service, "claude").phase == "works"
     assert state(service, "claude").said.startswith("ready Reply with")
-    await service.refresh(TARGET)
+    await service.refresh()
     assert state(service, "claude").phase == "works"
 
 
-async def test_what_a_program_says_instead_of_an_answer_is_kept(tmp_path: Path) -> None:
+async def test_the_error_of_a_program_without_an_answer_is_kept(tmp_path: Path) -> None:
     environment = write_program(
         tmp_path / "bin", "codex", "import sys; print('no such model', file=sys.stderr); sys.exit(3)"
     )
     service = SetupService(Requests(()), tmp_path, environment)
-    await service.try_program("codex")
+    await service.try_program("codex", TARGET)
     assert (state(service, "codex").phase, state(service, "codex").said) == ("failed", "no such model")
 
 
@@ -83,7 +60,7 @@ async def test_a_trial_that_is_stopped_ends(tmp_path: Path) -> None:
     script = f"import pathlib, threading; pathlib.Path({str(started)!r}).touch(); threading.Event().wait()"
     environment = write_program(tmp_path / "bin", "codex", script)
     service = SetupService(Requests(()), tmp_path, environment)
-    trial = asyncio.ensure_future(service.try_program("codex"))
+    trial = asyncio.ensure_future(service.try_program("codex", TARGET))
     await until_there(started)
 
     service.close()
@@ -94,5 +71,5 @@ async def test_a_trial_that_is_stopped_ends(tmp_path: Path) -> None:
 
 async def test_a_program_that_is_not_installed_is_named(tmp_path: Path) -> None:
     service = SetupService(Requests(()), tmp_path, {"PATH": str(tmp_path)})
-    await service.try_program("codex")
-    assert "codex" in state(service, "codex").said
+    await service.try_program("codex", TARGET)
+    assert "npm install -g @openai/codex" in state(service, "codex").said

@@ -1,6 +1,7 @@
 """The tab This PC serves as a user sees it."""
 
 import asyncio
+import json
 import socket
 from typing import Any
 
@@ -202,7 +203,7 @@ async def test_the_meter_shows_the_speed_of_an_answer_for_another_program(desk: 
     assert not meter.state.value.answering
 
 
-async def test_a_program_is_set_up_and_tried(desk: ServerDesk) -> None:
+async def test_a_program_is_found_and_tried(desk: ServerDesk) -> None:
     script = "import json, sys, urllib.request\nsettings = json.load(open(sys.argv[2]))['env']\n"
     script += (
         "body = json.dumps({'max_tokens': 10, 'messages': [{'role': 'user', 'content': sys.argv[-1]}]}).encode()\n"
@@ -216,36 +217,29 @@ async def test_a_program_is_set_up_and_tried(desk: ServerDesk) -> None:
     await desk.until(lambda: desk.text_of("serve.program.claude.state") == "ready")
     assert desk.text_of("serve.program.codex.state") == "not found"
 
-    desk.click("serve.program.claude.setup")
-    await desk.until(lambda: desk.is_shown("serve.setup.write"))
-    key = desk.services.server.state.keys[0].key
-    assert key not in desk.find("serve.setup.text", QPlainTextEdit).toPlainText()
-    assert "plain text" in desk.text_of("serve.setup.warning")
-    desk.click("serve.setup.write")
-    await desk.until(lambda: desk.text_of("serve.program.claude.state") == "set up")
-    assert key in (desk.home / ".claude" / "qwendesk.json").read_text()
-    assert "claude --settings" in desk.text_of("serve.program.claude.detail")
+    assert desk.text_of("serve.program.claude.detail").endswith("qwendesk start claude")
+    desk.click("serve.program.claude.copy")
+    assert copied().endswith("qwendesk start claude")
 
     desk.click("serve.program.claude.try")
     await desk.until(lambda: desk.text_of("serve.program.claude.state") in ("works", "didn't answer"))
     assert desk.text_of("serve.program.claude.state") == "works"
     assert "You said: Reply" in desk.text_of("serve.program.claude.detail")
+    assert [each.name for each in desk.home.iterdir()] == ["bin"]  # nothing of the program was changed
 
 
-async def test_what_cannot_be_written_is_shown_to_copy(desk: ServerDesk) -> None:
-    folder = desk.home / ".config" / "opencode"
-    folder.mkdir(parents=True)
-    (folder / "opencode.json").write_text("{} // mine\n")
+async def test_settings_are_shown_to_copy_without_the_key(desk: ServerDesk) -> None:
     await desk.switch_on()
     desk.click("serve.program.opencode.setup")
     await desk.until(lambda: desk.is_shown("serve.setup.copy"))
-    assert not desk.is_shown("serve.setup.write")
-    assert "comments" in desk.text_of("serve.setup.file")
+    key = desk.services.server.state.keys[0].key
+    assert key not in desk.find("serve.setup.text", QPlainTextEdit).toPlainText()
+    assert "plain text" in desk.text_of("serve.setup.warning")
+    assert "opencode.json" in desk.text_of("serve.setup.file")
 
     desk.click("serve.setup.copy")
-    assert desk.services.server.state.keys[0].key in copied()
+    assert json.loads(copied())["provider"]["qwendesk"]["options"]["apiKey"] == key
     desk.click("serve.setup.close")
-    assert (folder / "opencode.json").read_text() == "{} // mine\n"
 
 
 async def test_it_can_be_switched_off_and_on_at_once_at_the_same_port(desk: ServerDesk) -> None:
