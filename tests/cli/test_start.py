@@ -103,6 +103,7 @@ def test_cline_gets_a_file_of_providers(programs: Path, port: int) -> None:
     seen = started(programs, "cline", "cline", port)
     settings = json.loads(seen["texts"][0])["providers"]["openai-compatible"]["settings"]
     assert (settings["apiKey"], settings["baseUrl"]) == (KEY, f"http://127.0.0.1:{port}/v1")
+    assert seen["environment"]["CLINE_SESSION_BACKEND_MODE"] == "local"  # its hub keeps the first address
 
 
 def test_continue_gets_a_file_in_yaml(programs: Path, port: int) -> None:

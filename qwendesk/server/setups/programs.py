@@ -247,7 +247,8 @@ PROGRAMS: Final = (
         settings=_CLINE,
         place=".cline/data/settings/providers.json",
         arguments=("-P", "openai-compatible", "-m", "qwendesk"),
-        environment=(("CLINE_PROVIDER_SETTINGS_PATH", "$file"),),
+        # Without a hub, a process of Cline that stays, and would keep the address of its first start.
+        environment=(("CLINE_PROVIDER_SETTINGS_PATH", "$file"), ("CLINE_SESSION_BACKEND_MODE", "local")),
         ask=("-P", "openai-compatible", "-m", "qwendesk", "$question"),
     ),
     Program(
