@@ -1,11 +1,13 @@
 """What every test gets: folders of its own session, no real screen, and a check that it left nothing behind."""
 
 import gc
+import inspect
 import os
 import random
 import sys
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -35,6 +37,17 @@ def pytest_configure(config: pytest.Config) -> None:
     # a second where one writes 360; sleeping, they come out two to seven times as fast as that.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     hypothesis.settings.load_profile("soak" if config.option.markexpr == "soak" else "test")
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_pycollect_makeitem() -> Generator[None, Any, Any]:
+    """Coroutine tests run on asyncio's loop, unless they ask for Qt's (`qt_loop`, as `desk` of a window does)."""
+    made = yield
+    for item in made if isinstance(made, list) else [made]:
+        is_coroutine = isinstance(item, pytest.Function) and inspect.iscoroutinefunction(item.obj)
+        if is_coroutine and "qt_loop" not in item.fixturenames:
+            item.add_marker(pytest.mark.asyncio)
+    return made
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.leaks import Known, Watch
+from tests.leaks import Watch
 
 pytest_plugins = ["pytester"]
 
@@ -38,28 +38,6 @@ def test_a_running_child_process_is_reported_and_ended(monkeypatch: pytest.Monke
     assert "input()" in problem
     assert not psutil.pid_exists(child.pid)
     child.communicate()
-
-
-def test_processes_are_listed_only_after_one_was_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.leaks._PATIENCE_S", 0.1)
-    known, listings = Known(), 0
-
-    def children() -> set[psutil.Process]:
-        nonlocal listings
-        listings += 1
-        return set(psutil.Process().children(recursive=True))
-
-    monkeypatch.setattr("tests.leaks._children", children)
-    assert Watch(known).problems() == []
-    assert listings == 0
-
-    watch = Watch(known)
-    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    (problem,) = watch.problems()
-    child.communicate()
-
-    assert "input()" in problem
-    assert listings == 1
 
 
 def test_a_process_started_past_python_is_found_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

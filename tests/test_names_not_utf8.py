@@ -64,7 +64,6 @@ def test_the_library_shows_it_and_remembers_the_others(model: Path, tmp_path: Pa
     assert (tmp_path / "headers").exists()
 
 
-@pytest.mark.asyncio
 async def test_profiles_of_other_models_are_kept(model: Path, tmp_path: Path) -> None:
     profiles = ProfilesService(tmp_path / "profiles.json")
     profiles.save_changes(str(model), {"n_ctx": 4096})

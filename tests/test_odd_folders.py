@@ -84,7 +84,6 @@ def test_settings_are_kept_there(home: Path) -> None:
     assert again.options == msgspec.structs.replace(AppOptions(), language="de")
 
 
-@pytest.mark.asyncio
 async def test_chats_with_pictures_are_kept_exported_and_imported(home: Path, picture: Path) -> None:
     chats = await ChatsKit(data_folder()).start()
     chat_id = await chats.chat("Was ist das?", "1")

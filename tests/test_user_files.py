@@ -55,7 +55,6 @@ def test_it_is_refused_with_a_sentence(tmp_path: Path, make: Callable[[Path], No
     assert any(words in str(refused.value) for words in ("a pipe", "a device", "6.0 GB"))
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("make", [pipe, endless, huge])
 async def test_a_profile_is_refused_with_a_sentence(tmp_path: Path, make: Callable[[Path], None]) -> None:
     make(tmp_path / "fast.json")

@@ -31,7 +31,6 @@ from qwendesk.engines.measurements import Measurements
 from qwendesk.settings.profiles import ProfilesService
 from tests.fakes.bench import FakeBenchClient
 
-pytestmark = pytest.mark.asyncio
 DEMO = LoadOptions(model=str(paths.demo_model()), n_ctx=2048, devices=("none",), speculative="off")
 CARD = DeviceInfo("CUDA0", "Card", "gpu", "CUDA", 24 * GIB, 22 * GIB)
 

@@ -20,7 +20,6 @@ from qwendesk.engine.client import WorkerClient
 from qwendesk.engine.protocol import Delta, Generate, LoadReport
 from qwendesk.engines.load_decision import decide
 
-pytestmark = pytest.mark.asyncio
 OPTIONS = LoadOptions(model=str(paths.demo_model()), n_ctx=2048, n_threads=1, devices=("none",))
 QUESTION = "<|im_start|>user\nWhat is VRAM spill?<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
 

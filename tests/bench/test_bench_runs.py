@@ -13,7 +13,6 @@ from qwendesk.engines.engine_service import EngineService
 from tests.fakes.bench import FakeBenchClient
 from tests.fakes.engine import FakeEngineClient, ScriptedAnswer, decide_by_default
 
-pytestmark = pytest.mark.asyncio
 MODEL = LoadOptions(model="/models/one.gguf")
 
 

@@ -30,7 +30,6 @@ from tests.cancelling import cancelled_at, public_coroutines
 from tests.fakes.bench import FakeBenchClient
 from tests.fakes.engine import FakeEngineClient, decide_by_default
 
-pytestmark = pytest.mark.asyncio
 MODEL = LoadOptions(model="/models/one.gguf")
 SHORT = SpeedPlan(n_prompts=(16,), n_gens=(), depths=(0,), repeats=1, with_drafts=False, with_follow_ups=False)
 Runs = Callable[[BenchRuns, Path], Coroutine[Any, Any, Any]]

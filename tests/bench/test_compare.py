@@ -20,7 +20,6 @@ from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.load_decision import decide
 from tests.pictures import ShapePicture
 
-pytestmark = pytest.mark.asyncio
 DEMO = str(paths.demo_model())
 QUESTION = "What is a quant?"
 OPTIONS = LoadOptions(model=DEMO, mmproj=str(paths.demo_mmproj()), n_ctx=2048, devices=("none",), n_threads=1)

@@ -2,18 +2,16 @@
 
 from pathlib import Path
 
-import msgspec
 import psutil
 import pytest
 
 from bench.peers import __main__ as command
 from bench.peers.app_engine import AppEngine
-from bench.peers.results import HEADER, Pair, Result, median_ratio, table
-from bench.peers.rows import FASTER, NO_SLOWER, ROWS, TENTH, Material, Row, chosen_rows
+from bench.peers.results import Pair, median_ratio
+from bench.peers.rows import Material, Row, chosen_rows
 from bench.peers.server import chunk_text, server_arguments
 from bench.peers.sides import Answer, Pieces, Setup, SideFailure, Turn
 from qwendesk.core import paths
-from tests.draft_head_model import write_demo_without_head
 
 DECODE, FIRST_TURN = chosen_rows("decode,first-turn")
 
@@ -75,61 +73,6 @@ def test_ratio_is_the_median_of_the_pairs() -> None:
     assert median_ratio([Pair(1.0, 0.0)]) is None
 
 
-def test_table_has_a_line_for_each_row() -> None:
-    results = [
-        Result(DECODE, (Pair(52.0, 50.0, 9, 9), Pair(51.0, 50.0, 9, 9))),
-        Result(FIRST_TURN, (Pair(2.5, 2.0, 2000, 2004),)),
-        Result(row("mtp"), skipped="the model has no head"),
-    ]
-
-    lines = table(results).removeprefix(HEADER).strip().splitlines()
-
-    assert lines == [
-        "| decode, 64 tokens, all threads, tok/s | 51.5 | 50.0 | 1.030 | at least 1.00 | met | 9, 9 |",
-        "| first turn: a question of 2,000 tokens, s | 2.500 | 2.000 | 1.250 | at most 1.00 | MISSED | 2000, 2004 |",
-        "| decode with MTP, a text that the demo model knows; the peer with draft-mtp, tok/s | - | - | - | "
-        "at least 1.00 | skipped: the model has no head | |",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("target", "ratio", "is_met"),
-    [(FASTER, 1.0, True), (FASTER, 0.99, False), (NO_SLOWER, 1.0, True), (NO_SLOWER, 1.01, False), (TENTH, 0.1, True)],
-)
-def test_targets_of_speed_and_of_waiting(target: msgspec.Struct, ratio: float, is_met: bool) -> None:
-    assert target.is_met(ratio) is is_met  # type: ignore[attr-defined]
-
-
-def test_rows_are_chosen_by_name_in_the_usual_order() -> None:
-    assert [each.name for each in chosen_rows("follow-up, decode")] == ["decode", "follow-up"]
-    assert len({each.name for each in ROWS}) == len(ROWS)
-    with pytest.raises(ValueError, match="no row decoding"):
-        chosen_rows("decode,decoding")
-
-
-def test_options_of_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
-    usual = command.parse_options([])
-    chosen = command.parse_options(["--rounds", "5", "--threads", "1", "--rows", "decode"])
-
-    assert usual == command.Options(ROWS, 3, psutil.cpu_count(logical=False) or 1)
-    assert chosen == command.Options((DECODE,), 5, 1)
-    for wrong in (["--rows", "nothing"], ["--rounds", "0"]):
-        with pytest.raises(SystemExit):
-            command.parse_options(wrong)
-    assert "There is no row nothing" in capsys.readouterr().err
-
-
-def test_missing_server_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("LLAMA_SERVER", raising=False)
-    monkeypatch.setattr(command, "peer_server", lambda: tmp_path / "llama-server")
-    with pytest.raises(SystemExit, match=r"tools\.build_peer"):
-        command.find_server()
-
-    monkeypatch.setenv("LLAMA_SERVER", str(tmp_path / "other"))
-    with pytest.raises(SystemExit, match="is no file"):
-        command.find_server()
-
-
 def test_speed_is_counted_from_the_first_piece_of_text() -> None:
     ours, peer = Pieces(100.0), Pieces(100.0)
     for pieces in (ours, peer):
@@ -167,32 +110,11 @@ class Log(list[str]):
         self._shared.append(self._name)
 
 
-def test_row_that_cannot_be_measured_says_why(tmp_path: Path) -> None:
-    setup = Setup(tmp_path, 1)
-    assert command.measure_row(row("mtp"), ScriptedSides(tmp_path, None), setup, 1).skipped == (
-        "The server did not start."
-    )
-    plain = Setup(write_demo_without_head(tmp_path / "plain.gguf"), 1, speculation="mtp")
-    assert "has no MTP layers" in command.measure_row(row("mtp"), ScriptedSides(tmp_path, None), plain, 1).skipped
-
-
 def test_follow_up_has_the_sides_own_answer(tmp_path: Path) -> None:
     asked = measured("follow-up", tmp_path).asked
 
     assert [len(turns) for _, turns in asked] == [1, 3]
     assert asked[1][1][:2] == (*asked[0][1], Turn("assistant", "answer 1"))
-
-
-def test_edited_turn_ends_the_chat_there(tmp_path: Path) -> None:
-    asked = measured("edited-turn", tmp_path).asked
-
-    assert [len(turns) for _, turns in asked] == [1, 3, 5, 7, 9, 3]
-    assert asked[-1][1][:2] == asked[1][1][:2]
-    assert asked[-1][1][2] != asked[1][1][2]
-
-
-def test_another_chat_comes_between_the_turns(tmp_path: Path) -> None:
-    assert measured("change-chats", tmp_path).did == ["ask chat", "ask chat-other", "ask chat"]
 
 
 def test_state_is_saved_before_a_restart(tmp_path: Path) -> None:
@@ -202,31 +124,6 @@ def test_state_is_saved_before_a_restart(tmp_path: Path) -> None:
     assert measured("restart", tmp_path, is_ours=False).did == saved
     assert measured("restart-plain", tmp_path).did == saved
     assert measured("restart-plain", tmp_path, is_ours=False).did == plain
-
-
-def test_picture_is_dropped_before_the_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    waits: list[float] = []
-    monkeypatch.setattr("bench.peers.rows.time.sleep", waits.append)
-
-    side = measured("after-drop", tmp_path)
-
-    assert side.did == ["drop chat", "ask chat"]
-    assert waits == [3.0]
-    assert side.asked[0][1][0].picture == tmp_path / "chat.png"
-
-
-def test_both_questions_are_about_one_picture(tmp_path: Path) -> None:
-    (_, (first,)), (_, (second,)) = measured("same-picture", tmp_path).asked
-
-    assert first.picture == second.picture
-    assert first.text != second.text
-
-
-def test_texts_of_two_chats_share_no_beginning(tmp_path: Path) -> None:
-    material = Material(tmp_path, 0.5)
-
-    assert material.text("one", 100).split()[0] != material.text("two", 100).split()[0]
-    assert len(material.text("one", 100).split()) == 51
 
 
 def test_server_gets_what_the_app_gets(tmp_path: Path) -> None:
@@ -250,12 +147,6 @@ def test_server_gets_what_the_app_gets(tmp_path: Path) -> None:
 )
 def test_text_of_a_streamed_piece(chunk: dict[str, object], text: str) -> None:
     assert chunk_text(chunk) == text
-
-
-def test_one_thread_and_pictures_are_setups_of_their_own(tmp_path: Path) -> None:
-    assert command.row_setup(row("decode-1"), tmp_path, 8) == Setup(tmp_path, 1)
-    assert command.row_setup(DECODE, tmp_path, 8) == Setup(tmp_path, 8)
-    assert command.row_setup(row("same-picture"), tmp_path, 8).model == paths.demo_model()
 
 
 def test_busy_processes_end_with_the_row() -> None:

@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator
 
 import msgspec
-import pytest
 import pytest_asyncio
 
 from qwendesk.bench.bench_engine import BenchEngine
@@ -16,7 +15,6 @@ from qwendesk.engine.client import WorkerClient
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engines.load_decision import decide
 
-pytestmark = pytest.mark.asyncio
 OPTIONS = LoadOptions(
     model=str(paths.demo_model()), mmproj=str(paths.demo_mmproj()), n_ctx=4096, n_threads=1, devices=("none",)
 )

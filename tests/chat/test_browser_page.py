@@ -127,7 +127,6 @@ def test_text_without_an_end_is_judged_at_once(begun: str) -> None:
     assert not is_page("xml", begun)
 
 
-@pytest.mark.asyncio
 async def test_files_have_names_that_nobody_guesses_and_are_deleted(tmp_path: Path) -> None:
     pages = BrowserPages(tmp_path / "pages")
     paths = [await pages.write("<p>x</p>", "html") for _ in range(3)]
@@ -138,13 +137,11 @@ async def test_files_have_names_that_nobody_guesses_and_are_deleted(tmp_path: Pa
     assert not os.listdir(tmp_path / "pages")  # noqa: PTH208 - short for a look from a coroutine
 
 
-@pytest.mark.asyncio
 async def test_only_the_user_can_read_the_files() -> None:
     path = await BrowserPages().write("<p>x</p>", "html")
     assert os.name == "nt" or not stat.S_IMODE(path.stat().st_mode) & 0o077
 
 
-@pytest.mark.asyncio
 async def test_full_disk_is_said(tmp_path: Path) -> None:
     (tmp_path / "pages").write_text("")
     with pytest.raises(BadRequest, match="couldn't be written"):

@@ -17,7 +17,6 @@ from tests.chat.test_tool_rounds import CALLS, MadeUpTools
 from tests.fakes.engine import ScriptedAnswer
 from tests.service_desk import Desk
 
-pytestmark = pytest.mark.asyncio
 ANSWER = ScriptedAnswer(reasoning="Let me see.", text="It is four.")
 METHODS: dict[str, Callable[[ChatService, Turn], Coroutine[Any, Any, Any]]] = {
     "send": lambda chat, _: chat.send("And now?"),

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
 
-import pytest
 import pytest_asyncio
 
 from qwendesk.chat.chat_list import ChatOpened, StoreProblem
@@ -17,8 +16,6 @@ from qwendesk.core.messages import ImagePart, Message, TextPart
 from qwendesk.store.opening import FILE_NAME, open_store
 from tests.chat.chats_kit import ChatsKit
 from tests.store.chat_nodes import node
-
-pytestmark = pytest.mark.asyncio
 
 
 @pytest_asyncio.fixture

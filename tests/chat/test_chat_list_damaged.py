@@ -11,8 +11,6 @@ from qwendesk.store.opening import ATTACHMENTS, FILE_NAME
 from tests.chat.chats_kit import ChatsKit
 from tests.store.attachment_files import make_old, picture, question
 
-pytestmark = pytest.mark.asyncio
-
 PICTURES = [b"0", b"1", b"2"]
 
 

@@ -21,8 +21,6 @@ from tests.chat.chats_kit import ChatsKit
 from tests.store.attachment_files import picture, question
 from tests.store.chat_nodes import node
 
-pytestmark = pytest.mark.asyncio
-
 
 class Kit:
     """A saver on a real store that looks at what grows as often as it can, and its events."""

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator
 
-import pytest
 import pytest_asyncio
 
 from qwendesk.chat.chat_services import ChatServices
@@ -23,7 +22,6 @@ async def services(desk, tmp_path) -> AsyncIterator[ChatServices]:
     await services.close()
 
 
-@pytest.mark.asyncio
 async def test_chat_opened_in_the_list_is_opened_in_the_chat_service(desk, services):
     await services.chat.send("One")
     first = services.chat.chat_id
@@ -37,7 +35,6 @@ async def test_chat_opened_in_the_list_is_opened_in_the_chat_service(desk, servi
     assert [turn.question.text for turn in services.chat.conversation.turns] == ["One"]
 
 
-@pytest.mark.asyncio
 async def test_before_switch_is_called_before_another_chat_opens(services):
     shown = []
     services.before_switch = lambda: shown.append(services.chat_list.current_id)
@@ -49,7 +46,6 @@ async def test_before_switch_is_called_before_another_chat_opens(services):
     assert services.chat_list.current_id == services.chat.chat_id != before
 
 
-@pytest.mark.asyncio
 async def test_jumping_to_a_message_of_the_open_chat_keeps_the_running_answer(desk, services):
     await services.chat.send("One")
     chat_id = services.chat.chat_id

@@ -22,8 +22,6 @@ from qwendesk.engine.protocol import Generate, Measure
 from qwendesk.engine.worker import vision
 from tests.service_desk import Desk
 
-pytestmark = pytest.mark.asyncio
-
 
 def photo(path: Path) -> Path:
     Image.linear_gradient("L").convert("RGB").save(path)

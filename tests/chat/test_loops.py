@@ -10,18 +10,13 @@ from qwendesk.core.conversation import answer_of
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.stats import AnswerStats
-from qwendesk.engine.protocol import Begun, Generate
+from qwendesk.engine.protocol import Begun
 from tests.fakes.engine import ScriptedAnswer
 
 OPTIONS = LoadOptions(model="/models/qwendesk-demo.gguf")
 LOOPED = ScriptedAnswer(reasoning="round and round", text="Perhaps four.", reasoning_looped=True)
 
 
-def asked(desk) -> list[Generate]:
-    return [request for request in desk.client.requests if isinstance(request, Generate)]
-
-
-@pytest.mark.asyncio
 async def test_thinking_continues_in_another_version_of_the_answer(desk):
     await desk.engine.load(OPTIONS)
     desk.client.answers = [LOOPED, ScriptedAnswer(reasoning=" until it ends", text="Four.")]
@@ -29,7 +24,7 @@ async def test_thinking_continues_in_another_version_of_the_answer(desk):
     assert turn.answer.stats.reasoning_looped
     desk.chat.set_thinking(thinking=False)
     again = await desk.chat.continue_thinking(turn.id)
-    request = asked(desk)[-1]
+    request = desk.client.asked[-1]
     assert request.begun == Begun("round and round", "", stage="thinking")
     assert request.begun.thought_is_open
     assert (request.options.break_loops, request.options.enable_thinking) == (False, True)
@@ -39,13 +34,12 @@ async def test_thinking_continues_in_another_version_of_the_answer(desk):
     assert again.answer.stats.reasoning_tokens == 6
     assert again.answer.stats.answer_tokens == 1
     assert not again.answer.stats.reasoning_looped
-    assert asked(desk)[0].options.break_loops
+    assert desk.client.asked[0].options.break_loops
     desk.client.answers = [ScriptedAnswer(text="Fine.")]
     await desk.chat.send("Thanks")
-    assert asked(desk)[-1].options.break_loops, "only that answer was generated without"
+    assert desk.client.asked[-1].options.break_loops, "only that answer was generated without"
 
 
-@pytest.mark.asyncio
 async def test_only_the_next_try_has_other_sampling(desk):
     await desk.engine.load(OPTIONS)
     desk.chat.set_overrides({"temperature": "0.1", "presence_penalty": "0.25", "seed": "7"})
@@ -55,7 +49,7 @@ async def test_only_the_next_try_has_other_sampling(desk):
     assert turn.answer.can_continue
     await desk.chat.regenerate(turn.id, varied=True)
     await desk.chat.regenerate(turn.id)
-    used = [(o.temperature, o.presence_penalty, o.seed) for o in (each.options for each in asked(desk))]
+    used = [(o.temperature, o.presence_penalty, o.seed) for o in (each.options for each in desk.client.asked)]
     assert used == [(0.1, 0.25, 7), (0.7, 0.75, -1), (0.1, 0.25, 7)]
 
 
@@ -80,7 +74,6 @@ def test_the_figures_of_the_reasoning_alone():
     assert AnswerStats().of_reasoning == AnswerStats()
 
 
-@pytest.mark.asyncio
 async def test_an_edited_answer_is_the_users(desk):
     await desk.engine.load(OPTIONS)
     desk.client.answers = [LOOPED]

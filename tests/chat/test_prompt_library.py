@@ -47,22 +47,6 @@ def test_invalid_prompt_is_refused(file, name, text):
     assert names(library) == []
 
 
-def test_renaming_to_an_existing_name_is_refused(file):
-    library = PromptLibrary(file)
-    library.add("A", "a")
-    library.add("B", "b")
-    with pytest.raises(BadRequest, match="already"):
-        library.rename("A", "B")
-
-
-def test_subscribers_are_notified_of_changes(file):
-    library = PromptLibrary(file)
-    heard = []
-    library.state.subscribe(heard.append)
-    library.add("A", "a")
-    assert [state.prompts for state in heard] == [library.prompts]
-
-
 def test_damaged_file_is_renamed_and_reported(file):
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("{not json")

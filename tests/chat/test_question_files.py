@@ -8,8 +8,6 @@ from qwendesk.chat.question_files import read_question
 from qwendesk.core.errors import BadRequest
 from tests.pictures import ShapePicture
 
-pytestmark = pytest.mark.asyncio
-
 
 async def test_documents_are_quoted_and_pictures_are_attached(tmp_path: Path) -> None:
     note, picture = tmp_path / "note.txt", tmp_path / "circle.png"

@@ -8,7 +8,6 @@ import pytest
 
 from qwendesk.chat.reopen_guard import ReopenGuard
 
-pytestmark = pytest.mark.asyncio
 _DIES = """
 import asyncio, os, sys
 from pathlib import Path

@@ -4,27 +4,19 @@ import asyncio
 
 import msgspec
 import pytest
-from PIL import Image
 
 from qwendesk.chat.chat_state import ConversationReplaced, PromptProcessed, TextAdded, TurnEnded, TurnStarted
-from qwendesk.chat.image_parts import image_part
 from qwendesk.chat.request import MAX_CHARACTERS_PER_TOKEN, TokenCount
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.errors import BadOption, BadRequest
-from qwendesk.core.failures import EngineExit
-from qwendesk.core.messages import DocumentPart, ImagePart
+from qwendesk.core.messages import DocumentPart
 from qwendesk.core.options import LoadOptions
-from qwendesk.engine.protocol import Generate, Measure, PictureCost, RequestFailed
-from tests.fakes.engine import DEMO_REPORT, PICTURE_TOKENS, ScriptedAnswer
+from qwendesk.engine.protocol import RequestFailed
+from tests.fakes.engine import DEMO_REPORT, ScriptedAnswer
 
-pytestmark = pytest.mark.asyncio
 OPTIONS = LoadOptions(model="/models/qwendesk-demo.gguf")
 SLOW = 0.001
 """Tokens per second: so slow that the answer never ends within a test."""
-
-
-def asked(desk) -> list[Generate]:
-    return [request for request in desk.client.requests if isinstance(request, Generate)]
 
 
 async def test_answer_streams_and_is_added_to_the_conversation(desk):
@@ -50,28 +42,9 @@ async def test_request_contains_system_prompt_and_earlier_turns(desk):
     desk.client.answers = [ScriptedAnswer(text="Hello."), ScriptedAnswer(text="Fine.")]
     await desk.chat.send("Hi")
     await desk.chat.send("How are you?")
-    assert [(each.role, each.text) for each in asked(desk)[1].messages] == [
+    assert [(each.role, each.text) for each in desk.client.asked[1].messages] == [
         ("system", "Be brief."), ("user", "Hi"), ("assistant", "Hello."), ("user", "How are you?"),
     ]  # fmt: skip
-
-
-async def test_conversation_contains_the_partial_answer(desk):
-    await desk.engine.load(OPTIONS)
-    seen = []
-    desk.client.answers = [ScriptedAnswer(text="one two three")]
-    desk.chat.subscribe(lambda event: seen.append(desk.chat.conversation.turns[-1].answer.text))
-    await desk.chat.send("Count")
-    assert "one " in seen
-    assert "one two " in seen
-
-
-async def test_stop_keeps_the_partial_answer(desk):
-    await desk.engine.load(OPTIONS)
-    desk.client.answers = [ScriptedAnswer(text="word " * 1000)]
-    desk.chat.subscribe(lambda event: isinstance(event, TextAdded) and asyncio.ensure_future(desk.chat.stop()))
-    turn = await desk.chat.send("Talk")
-    assert turn.answer.stop_reason == "cancelled"
-    assert 0 < len(turn.answer.text) < 5000
 
 
 async def test_stop_does_not_wait_for_a_slow_engine(desk):
@@ -91,7 +64,7 @@ async def test_stop_while_the_model_loads_ends_the_turn(desk):
     await desk.until(lambda: desk.events)
     await desk.chat.stop()
     assert (await turn).answer.stop_reason == "cancelled"
-    assert asked(desk) == []
+    assert desk.client.asked == []
     assert not desk.chat.busy
     desk.client.kill()
     await load
@@ -102,15 +75,6 @@ async def test_a_question_waits_for_a_restarting_engine(desk):
     desk.client.kill()
     turn = await desk.chat.send("Hi")
     assert turn.answer.text == "You said: Hi"
-
-
-async def test_answer_now_ends_the_reasoning(desk):
-    await desk.engine.load(OPTIONS)
-    desk.client.answers = [ScriptedAnswer(reasoning="hm " * 1000, text="Four.")]
-    desk.chat.subscribe(lambda event: isinstance(event, TextAdded) and asyncio.ensure_future(desk.chat.answer_now()))
-    turn = await desk.chat.send("2 + 2?")
-    assert turn.answer.text == "Four."
-    assert len(turn.answer.reasoning) < 3000
 
 
 async def test_engine_exit_ends_the_turn_with_an_error_and_keeps_the_partial_answer(desk):
@@ -131,10 +95,6 @@ async def test_refused_request_is_reported_and_the_next_one_works(desk):
     assert (await desk.chat.send("b")).answer.text == "Fine."
 
 
-async def test_turn_without_a_model_reports_an_error(desk):
-    assert (await desk.chat.send("Hi")).answer.error == "No model is loaded."
-
-
 async def test_images_precede_the_text_and_are_identified_by_their_hash(desk, tmp_path):
     await desk.engine.load(OPTIONS)
     picture = tmp_path / "p.png"
@@ -144,27 +104,16 @@ async def test_images_precede_the_text_and_are_identified_by_their_hash(desk, tm
     assert turn.question.parts[0] == part
     assert part.path == str(picture)
     assert part.sha256 == "fe1a4ab1fb6347036bead73597d5d2958b26ac0b96f68ca2f6dcee53a50f297e"
-    assert asked(desk)[0].messages[-1] == turn.question
+    assert desk.client.asked[0].messages[-1] == turn.question
 
 
 async def test_missing_picture_file_is_reported_and_later_requests_omit_it(desk, tmp_path):
     await desk.engine.load(OPTIONS)
     turn = await desk.chat.send("What is this?", [tmp_path / "gone.png"])
     assert "gone.png" in turn.answer.error
-    assert asked(desk) == []
+    assert desk.client.asked == []
     await desk.chat.send("Hi")
-    assert [each.text for each in asked(desk)[0].messages] == ["Hi"]
-
-
-async def test_count_picture_returns_the_tokens_of_an_image(desk, tmp_path):
-    await desk.engine.load(OPTIONS)
-    picture = tmp_path / "p.png"
-    picture.write_bytes(b"x")
-    cost = await desk.gauge.count_picture(image_part(picture))
-    assert isinstance(cost, PictureCost)
-    assert cost.tokens == PICTURE_TOKENS
-    with pytest.raises(BadRequest, match=r"gone\.png"):
-        image_part(tmp_path / "gone.png")
+    assert [each.text for each in desk.client.asked[0].messages] == ["Hi"]
 
 
 async def test_new_chat_cancels_the_running_answer(desk):
@@ -221,36 +170,17 @@ async def test_options_follow_family_style_thinking_and_overrides(desk):
     assert desk.chat.options().temperature == 0.33
 
 
-async def test_engine_crash_is_the_error_of_the_answer(desk):
-    await desk.engine.load(OPTIONS)
-    desk.client.answers = [ScriptedAnswer(text="a", fail=EngineExit(-11, "The engine crashed."))]
-    assert (await desk.chat.send("x")).answer.error == "The engine crashed."
-
-
 async def test_documents_are_sent_as_quotes_and_stored_unchanged(desk):
     await desk.engine.load(OPTIONS)
     document = DocumentPart("a.py", "print(1)\n", language="python")
     turn = await desk.chat.send("What does it do?", documents=[document])
     assert turn.question.documents == (document,)
     assert turn.question.text == "What does it do?"
-    assert asked(desk)[0].messages[-1].text == "a.py:\n```python\nprint(1)\n```\n\nWhat does it do?"
+    assert desk.client.asked[0].messages[-1].text == "a.py:\n```python\nprint(1)\n```\n\nWhat does it do?"
     edited = await desk.chat.edit_question(turn.id, "Is it right?")
     assert edited.question.documents == (document,)
     alone = await desk.chat.send("", documents=[document])
     assert alone.answer.error == ""
-
-
-async def test_picture_is_sent_in_the_chosen_size_and_its_original_is_kept(desk, shape_picture):
-    await desk.engine.load(OPTIONS)
-    original = shape_picture("red", "circle", side=512)
-    turn = await desk.chat.send("What is it?", [ImagePart(str(original), "", longest_side=128)])
-    (kept,) = turn.question.images
-    assert (kept.path, kept.longest_side) == (str(original), 128)
-    (sent,) = asked(desk)[0].messages[-1].images
-    with Image.open(sent.path) as copy:
-        assert copy.size == (128, 128)
-    await desk.chat.send("And now?")
-    assert asked(desk)[1].messages[0].images == (sent,)
 
 
 async def test_documents_and_questions_are_counted_before_they_are_sent(desk):
@@ -268,20 +198,6 @@ async def test_documents_and_questions_are_counted_before_they_are_sent(desk):
 
 
 FAR_TOO_LARGE = DocumentPart("log.txt", "word " * (DEMO_REPORT.n_ctx * MAX_CHARACTERS_PER_TOKEN // 5 + 1))
-
-
-async def test_document_far_larger_than_the_context_never_reaches_the_engine(desk):
-    await desk.engine.load(OPTIONS)
-    alone = await desk.gauge.count_document(FAR_TOO_LARGE)
-    whole = await desk.gauge.count_request("What?", documents=[FAR_TOO_LARGE])
-    for room in (alone, whole):
-        assert isinstance(room, TokenCount)
-        assert room.is_too_large
-        assert room.is_estimate
-    turn = await desk.chat.send("What?", documents=[FAR_TOO_LARGE])
-    assert "the context holds 32,768" in turn.answer.error
-    assert not any(isinstance(request, Generate | Measure) for request in desk.client.requests)
-    assert (await desk.chat.send("Hi")).answer.text, "the chat goes on"
 
 
 async def test_history_far_larger_than_the_context_is_sent_only_if_old_turns_are_dropped(desk):

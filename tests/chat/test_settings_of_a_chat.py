@@ -5,22 +5,16 @@ import datetime
 import pytest
 
 from qwendesk.chat.chat_settings import check_schema
-from qwendesk.chat.context_fill import ContextFill
 from qwendesk.chat.request import PICTURE_LEFT_OUT, fill_variables
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import ChatTree
-from qwendesk.core.errors import BadOption, BadRequest
+from qwendesk.core.errors import BadRequest
 from qwendesk.core.messages import DocumentPart
 from qwendesk.core.options import LoadOptions
-from qwendesk.engine.protocol import Generate, RequestFailed
 from tests.fakes.engine import PICTURE_TOKENS, ScriptedAnswer
 
 OPTIONS = LoadOptions(model="/models/qwendesk-demo.gguf")
 TODAY = datetime.date(2026, 2, 27)
-
-
-def last_request(desk) -> Generate:
-    return [request for request in desk.client.requests if isinstance(request, Generate)][-1]
 
 
 @pytest.mark.parametrize(
@@ -63,31 +57,6 @@ def test_valid_schema_is_accepted(text):
     check_schema(text)
 
 
-@pytest.mark.asyncio
-async def test_system_prompt_is_sent_with_values_and_stored_with_variables(desk):
-    await desk.engine.load(OPTIONS)
-    desk.chat.set_system_prompt("You are {model}.")
-    await desk.chat.send("Hi")
-    assert last_request(desk).messages[0].text == "You are qwendesk-demo."
-    assert desk.chat.settings.system_prompt == "You are {model}."
-
-
-@pytest.mark.asyncio
-async def test_schema_is_sent_to_the_engine_and_an_invalid_one_is_refused(desk):
-    await desk.engine.load(OPTIONS)
-    with pytest.raises(BadRequest):
-        desk.chat.change_settings(ChatSettings(json_schema="{"))
-    with pytest.raises(BadOption):
-        desk.chat.change_settings(ChatSettings(overrides={"nonsense": "1"}))
-    assert desk.chat.settings == ChatSettings()
-    desk.chat.change_settings(ChatSettings(json_schema='{"type": "object"}'))
-    await desk.chat.send("Hi")
-    assert last_request(desk).options.json_schema == '{"type": "object"}'
-    with pytest.raises(BadRequest, match="either a JSON schema or a grammar"):
-        desk.chat.set_overrides({"grammar": 'root ::= "a"'})
-    assert desk.chat.settings.overrides == {}
-
-
 def test_unknown_settings_of_a_newer_version_are_dropped(desk):
     written = ChatSettings(
         overrides={"temperature": "0.3", "warp_speed": "9"}, preset="custom", preset_values={"top_k": "many"},
@@ -103,24 +72,22 @@ def test_unknown_settings_of_a_newer_version_are_dropped(desk):
     assert desk.chat.options().top_k == 7
 
 
-@pytest.mark.asyncio
 async def test_oldest_turns_can_be_skipped_and_sent_again(desk):
     await desk.engine.load(OPTIONS)
     for question in ("One", "Two"):
         await desk.chat.send(question)
     desk.gauge.leave_out_turns(1)
     await desk.chat.send("Three")
-    assert [each.text for each in last_request(desk).messages if each.role == "user"] == ["Two", "Three"]
+    assert [each.text for each in desk.client.asked[-1].messages if each.role == "user"] == ["Two", "Three"]
     assert len(desk.chat.conversation.turns) == 3, "nothing is gone from the chat"
     desk.gauge.leave_out_turns(99)
     await desk.chat.send("Four")
-    assert [each.text for each in last_request(desk).messages] == ["Four"], "the question itself is always sent"
+    assert [each.text for each in desk.client.asked[-1].messages] == ["Four"], "the question itself is always sent"
     desk.gauge.leave_out_turns(0)
     await desk.chat.send("Five")
-    assert len([each for each in last_request(desk).messages if each.role == "user"]) == 5
+    assert len([each for each in desk.client.asked[-1].messages if each.role == "user"]) == 5
 
 
-@pytest.mark.asyncio
 async def test_older_pictures_are_replaced_by_a_placeholder(desk, tmp_path):
     await desk.engine.load(OPTIONS)
     picture = tmp_path / "p.png"
@@ -128,34 +95,12 @@ async def test_older_pictures_are_replaced_by_a_placeholder(desk, tmp_path):
     await desk.chat.send("What is this?", [picture])
     desk.gauge.leave_out_old_pictures(leave_out=True)
     await desk.chat.send("And this?", [picture])
-    first, _, last = last_request(desk).messages
+    first, _, last = desk.client.asked[-1].messages
     assert not first.images
     assert first.text == PICTURE_LEFT_OUT + "\nWhat is this?"
     assert len(last.images) == 1
 
 
-@pytest.mark.asyncio
-async def test_gauge_measures_what_fills_the_context(desk, tmp_path):
-    assert isinstance(await desk.gauge.measure(), RequestFailed)
-    await desk.engine.load(OPTIONS)
-    desk.chat.set_system_prompt("Be very brief.")
-    picture = tmp_path / "p.png"
-    picture.write_bytes(b"x")
-    desk.client.answers = [ScriptedAnswer(text="A dot.")]
-    await desk.chat.send("What is this?", [picture])
-    fill = await desk.gauge.measure()
-    assert isinstance(fill, ContextFill)
-    assert (fill.system, fill.pictures, fill.reasoning) == (3, PICTURE_TOKENS, 0)
-    assert fill.history == 4 + (3 + 4) + (2 + 4) + (1 + 4), "with what the template adds"
-    assert (fill.turns, fill.left_out_turns, fill.n_ctx) == (1, 0, 32_768)
-    desk.gauge.leave_out_turns(1)
-    less = await desk.gauge.measure()
-    assert isinstance(less, ContextFill)
-    assert (less.turns, less.left_out_turns) == (0, 1)
-    assert less.total == fill.total - PICTURE_TOKENS - (3 + 4) - (2 + 4)
-
-
-@pytest.mark.asyncio
 async def test_parts_add_up_and_each_can_be_left_out(desk, tmp_path):
     await desk.engine.load(OPTIONS)
     desk.chat.change_settings(ChatSettings(system_prompt="Be brief.", overrides={"preserve_thinking": "on"}))

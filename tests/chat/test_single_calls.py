@@ -7,13 +7,12 @@ import pytest
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.messages import ToolCall
-from tests.chat.test_tool_rounds import CALLS, LOOK_UP, OPTIONS, asked, tools
+from tests.chat.test_tool_rounds import CALLS, LOOK_UP, OPTIONS, tools
 from tests.fakes.engine import ScriptedAnswer
 
 __all__ = ["tools"]
 
 
-@pytest.mark.asyncio
 async def test_one_call_is_stopped_and_the_answer_goes_on(desk, tools):
     await desk.engine.load(OPTIONS)
     other = ToolCall("look_up", '{"word": "rope"}')
@@ -33,7 +32,6 @@ async def test_one_call_is_stopped_and_the_answer_goes_on(desk, tools):
     assert found.result == "look_up found it"
 
 
-@pytest.mark.asyncio
 async def test_call_runs_again_and_the_answer_goes_on_from_there_as_another_version(desk, tools):
     await desk.engine.load(OPTIONS)
     first = ScriptedAnswer(reasoning="Hm.", text="First.", calls=(LOOK_UP,))
@@ -49,13 +47,12 @@ async def test_call_runs_again_and_the_answer_goes_on_from_there_as_another_vers
     assert (step.reasoning, step.text, step.thought_s) == ("I look it up.", "One moment.", old_steps[1].thought_s)
     assert step.calls[0].result == "look_up found it"
     assert step.calls[0].id not in ("", old_steps[1].calls[0].id)
-    assert [message.role for message in asked(desk)[-1].messages] == ["user", *["assistant", "tool"] * 2]
+    assert [message.role for message in desk.client.asked[-1].messages] == ["user", *["assistant", "tool"] * 2]
     assert tools.contexts[-1].is_tainted, "the call before it has told something"
     desk.chat.show_version(again.id, "answer", -1)
     assert desk.chat.conversation.turns[-1].answer.steps == old_steps
 
 
-@pytest.mark.asyncio
 async def test_other_calls_of_the_round_keep_their_results_when_one_runs_again(desk, tools):
     await desk.engine.load(OPTIONS)
     other = ToolCall("calculate", '{"expression": "1"}')
@@ -74,7 +71,6 @@ async def test_other_calls_of_the_round_keep_their_results_when_one_runs_again(d
     assert tools.contexts[-1].is_tainted, "the model goes on with what the other call has told"
 
 
-@pytest.mark.asyncio
 async def test_call_that_runs_again_can_be_stopped_with_the_answer(desk, tools):
     await desk.engine.load(OPTIONS)
     desk.client.answers = [CALLS, ScriptedAnswer(text="No."), ScriptedAnswer(text="Never asked.")]
@@ -86,11 +82,10 @@ async def test_call_that_runs_again_can_be_stopped_with_the_answer(desk, tools):
     await desk.chat.stop()
     again = await task
     assert again.answer.stop_reason == "cancelled"
-    assert len(asked(desk)) == 2
+    assert len(desk.client.asked) == 2
     assert again.answer.steps[0].text == "One moment."
 
 
-@pytest.mark.asyncio
 async def test_unreadable_call_is_not_run_again(desk, tools):
     await desk.engine.load(OPTIONS)
     desk.client.answers = [ScriptedAnswer(damaged_call="<function"), ScriptedAnswer(text="I give up.")]
@@ -100,7 +95,6 @@ async def test_unreadable_call_is_not_run_again(desk, tools):
             await desk.chat.call_again(turn.id, number)
 
 
-@pytest.mark.asyncio
 async def test_settings_changed_meanwhile_count_for_the_next_question(desk, tools):
     """The prompt of a running answer stays as it is, so that the engine goes on with what it has processed."""
     tools.definitions = lambda settings: settings.tools
@@ -117,16 +111,15 @@ async def test_settings_changed_meanwhile_count_for_the_next_question(desk, tool
     desk.chat.stop_call(running.id)
     await task
 
-    first, second = asked(desk)
+    first, second = desk.client.asked
     assert second.messages[:2] == first.messages
     assert (second.tools_json, second.options) == (first.tools_json, first.options)
 
     await desk.chat.send("Sure?")
-    assert asked(desk)[-1].messages[0].text == "Sing."
-    assert asked(desk)[-1].tools_json == ("look_up", "calculate")
+    assert desk.client.asked[-1].messages[0].text == "Sing."
+    assert desk.client.asked[-1].tools_json == ("look_up", "calculate")
 
 
-@pytest.mark.asyncio
 async def test_tool_and_folder_that_are_taken_away_meanwhile_are_not_used_any_more(desk, tools):
     await desk.engine.load(OPTIONS)
     desk.chat.change_settings(ChatSettings(tools=("look_up", "calculate"), tool_folders=("/a", "/b")))

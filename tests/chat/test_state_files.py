@@ -16,7 +16,7 @@ from qwendesk.core.failures import EngineExit
 from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions, decided_options
 from qwendesk.core.units import GIB
-from qwendesk.engine.protocol import Generate, RequestFailed, SaveState, StateSaved
+from qwendesk.engine.protocol import RequestFailed, SaveState, StateSaved
 from qwendesk.engines.engine_service import EngineService
 from tests.fakes.engine import DEMO_REPORT, FakeEngineClient
 
@@ -251,7 +251,7 @@ def test_a_chat_names_itself_and_its_file_and_is_saved_before_an_unload(tmp_path
     async def test() -> None:
         client, engine, chat, files = await loaded(tmp_path, NoChatSaver())
         turn = await chat.send("What is a quant?")
-        (asked,) = [each for each in client.requests if isinstance(each, Generate)]
+        (asked,) = client.asked
         assert (asked.chat, asked.state_file) == (chat.chat_id, str(files.file_of(chat.chat_id)))
         await engine.unload_idle()
         assert files.file_of(chat.chat_id).exists()
@@ -266,7 +266,7 @@ def test_of_an_incognito_chat_nothing_is_kept(tmp_path: Path) -> None:
     async def test() -> None:
         client, engine, chat, files = await loaded(tmp_path, Incognito())
         await chat.send("What is a quant?")
-        (asked,) = [each for each in client.requests if isinstance(each, Generate)]
+        (asked,) = client.asked
         assert (asked.chat, asked.state_file) == ("", "")
         await engine.eject()
         await files.close()

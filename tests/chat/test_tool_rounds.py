@@ -17,7 +17,6 @@ from qwendesk.core.conversation import ChatTree
 from qwendesk.core.messages import CallRecord, DocumentPart, Message, ToolCall, ToolStep, text_message
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.tool_context import CallContext
-from qwendesk.engine.protocol import Generate
 from tests.fakes.engine import DEMO_REPORT, ScriptedAnswer
 
 OPTIONS = LoadOptions(model="/models/qwendesk-demo.gguf")
@@ -64,11 +63,6 @@ def as_told(record: CallRecord) -> CallRecord:
     return msgspec.structs.replace(record, id="", began_s=0)
 
 
-def asked(desk) -> list[Generate]:
-    return [request for request in desk.client.requests if isinstance(request, Generate)]
-
-
-@pytest.mark.asyncio
 async def test_model_reads_the_result_and_answers(desk, tools):
     await desk.engine.load(OPTIONS)
     desk.client.answers = [CALLS, ScriptedAnswer(reasoning="Found.", text="It is memory.")]
@@ -82,7 +76,7 @@ async def test_model_reads_the_result_and_answers(desk, tools):
     assert step.calls[0].id == tools.contexts[0].call_id != ""
     assert step.calls[0].began_s
     assert (turn.answer.reasoning, turn.answer.text, turn.answer.stop_reason) == ("Found.", "It is memory.", "eos")
-    first, second = asked(desk)
+    first, second = desk.client.asked
     assert first.tools_json == second.tools_json == (DEFINITION,)
     question, call, result = second.messages
     assert (question,) == first.messages
@@ -92,7 +86,6 @@ async def test_model_reads_the_result_and_answers(desk, tools):
     assert (result.role, result.text) == ("tool", "look_up found it")
 
 
-@pytest.mark.asyncio
 async def test_statistics_are_those_of_all_rounds(desk, tools):
     await desk.engine.load(OPTIONS)
     desk.client.answers = [CALLS, ScriptedAnswer(text="It is memory.")]
@@ -105,7 +98,6 @@ async def test_statistics_are_those_of_all_rounds(desk, tools):
     assert stats.total_tokens == stats.prompt_tokens + stats.after_tools_tokens + 9
 
 
-@pytest.mark.asyncio
 async def test_next_question_has_the_earlier_steps(desk, tools):
     await desk.engine.load(OPTIONS)
     desk.client.answers = [CALLS, ScriptedAnswer(text="It is memory."), ScriptedAnswer(text="Yes.")]
@@ -113,7 +105,7 @@ async def test_next_question_has_the_earlier_steps(desk, tools):
 
     await desk.chat.send("Sure?")
 
-    roles = [(message.role, message.text) for message in asked(desk)[-1].messages]
+    roles = [(message.role, message.text) for message in desk.client.asked[-1].messages]
     assert roles == [
         ("user", "What is spill?"),
         ("assistant", "One moment."),
@@ -123,7 +115,6 @@ async def test_next_question_has_the_earlier_steps(desk, tools):
     ]
 
 
-@pytest.mark.asyncio
 async def test_unreadable_call_goes_back_to_the_model_twice_at_most(desk, tools):
     await desk.engine.load(OPTIONS)
     damaged = ScriptedAnswer(text="Now", damaged_call="<function")
@@ -133,11 +124,10 @@ async def test_unreadable_call_goes_back_to_the_model_twice_at_most(desk, tools)
 
     assert turn.answer.text == "I give up."
     assert [step.text for step in turn.answer.steps] == ["Now<tool_call><function</tool_call>"] * 2
-    assert [message.text for message in asked(desk)[1].messages if message.role == "tool"] == [UNREADABLE]
+    assert [message.text for message in desk.client.asked[1].messages if message.role == "tool"] == [UNREADABLE]
     assert not tools.contexts
 
 
-@pytest.mark.asyncio
 async def test_model_must_answer_after_the_most_rounds(desk, tools):
     desk.client.report = msgspec.structs.replace(DEMO_REPORT, call_token=12)
     await desk.engine.load(OPTIONS)
@@ -146,11 +136,10 @@ async def test_model_must_answer_after_the_most_rounds(desk, tools):
     turn = await desk.chat.send("What is spill?")
 
     assert (len(turn.answer.steps), turn.answer.text) == (MOST_ROUNDS, "Enough.")
-    biases = [request.options.logit_bias for request in asked(desk)]
+    biases = [request.options.logit_bias for request in desk.client.asked]
     assert biases == [()] * MOST_ROUNDS + [("12=-inf",)]
 
 
-@pytest.mark.asyncio
 async def test_stop_ends_a_call_that_runs(desk, tools):
     await desk.engine.load(OPTIONS)
     desk.client.answers, tools.holds = [CALLS], True
@@ -168,7 +157,6 @@ async def test_stop_ends_a_call_that_runs(desk, tools):
     assert "stopped" in record.error
 
 
-@pytest.mark.asyncio
 async def test_stop_between_a_result_and_the_next_request_ends_the_answer(desk, tools, monkeypatch):
     await desk.engine.load(OPTIONS)
     desk.client.answers = [CALLS, ScriptedAnswer(text="Too late.")]
@@ -187,7 +175,6 @@ async def test_stop_between_a_result_and_the_next_request_ends_the_answer(desk, 
     assert [record.result for record in turn.answer.steps[0].calls] == ["look_up found it"]
 
 
-@pytest.mark.asyncio
 async def test_fault_in_the_app_while_tools_run_is_not_swallowed(desk, tools, monkeypatch):
     await desk.engine.load(OPTIONS)
     desk.client.answers = [CALLS, ScriptedAnswer(text="As if nothing had happened.")]
@@ -202,7 +189,6 @@ async def test_fault_in_the_app_while_tools_run_is_not_swallowed(desk, tools, mo
     assert desk.chat.conversation.turns[-1].answer.steps[0].text == "One moment."
 
 
-@pytest.mark.asyncio
 async def test_answer_now_skips_a_call_that_runs(desk, tools):
     await desk.engine.load(OPTIONS)
     desk.client.answers, tools.holds = [CALLS, ScriptedAnswer(text="From memory.")], True
@@ -216,7 +202,6 @@ async def test_answer_now_skips_a_call_that_runs(desk, tools):
     assert "now" in turn.answer.steps[0].calls[0].error
 
 
-@pytest.mark.asyncio
 async def test_results_and_files_taint_the_chat(desk, tools):
     await desk.engine.load(OPTIONS)
     desk.client.answers = [CALLS, CALLS, ScriptedAnswer(text="Done.")]
@@ -229,7 +214,6 @@ async def test_results_and_files_taint_the_chat(desk, tools):
     assert tools.contexts[-1].is_tainted
 
 
-@pytest.mark.asyncio
 async def test_view_hears_of_calls_while_they_are_written_and_run(desk, tools):
     await desk.engine.load(OPTIONS)
     desk.client.answers = [CALLS, ScriptedAnswer(text="It is memory.")]
@@ -248,7 +232,6 @@ async def test_view_hears_of_calls_while_they_are_written_and_run(desk, tools):
     assert [steps[0].calls[0].is_done for steps in seen] == [False, False, False, False, True]
 
 
-@pytest.mark.asyncio
 async def test_answer_after_tools_can_be_continued_and_edited(desk, tools):
     await desk.engine.load(OPTIONS)
     desk.client.answers = [
@@ -262,14 +245,13 @@ async def test_answer_after_tools_can_be_continued_and_edited(desk, tools):
 
     assert again.answer.text == "It is memory."
     assert again.answer.steps == turn.answer.steps
-    assert [message.role for message in asked(desk)[-1].messages] == ["user", "assistant", "tool"]
+    assert [message.role for message in desk.client.asked[-1].messages] == ["user", "assistant", "tool"]
 
     desk.chat.edit_answer(again.id, text="It is RAM.", reasoning="")
     edited = desk.chat.conversation.turns[-1].answer
     assert (edited.text, edited.steps) == ("It is RAM.", turn.answer.steps)
 
 
-@pytest.mark.asyncio
 async def test_call_that_ran_when_the_app_ended_counts_as_interrupted(desk, tools):
     await desk.engine.load(OPTIONS)
     running = Message("assistant", steps=(ToolStep((CallRecord(LOOK_UP),)),))
@@ -282,10 +264,9 @@ async def test_call_that_ran_when_the_app_ended_counts_as_interrupted(desk, tool
 
     assert turn.answer.text == "It is memory."
     assert [record.error for record in turn.answer.steps[0].calls] == [INTERRUPTED]
-    assert asked(desk)[-1].messages[-1].text == INTERRUPTED
+    assert desk.client.asked[-1].messages[-1].text == INTERRUPTED
 
 
-@pytest.mark.asyncio
 async def test_answer_now_while_a_call_is_written_skips_it(desk, tools):
     await desk.engine.load(OPTIONS)
     desk.client.answers = [
@@ -293,17 +274,16 @@ async def test_answer_now_while_a_call_is_written_skips_it(desk, tools):
         ScriptedAnswer(reasoning="Long thought.", text="From memory."),
     ]
     task = asyncio.ensure_future(desk.chat.send("What is spill?"))
-    await desk.until(lambda: bool(desk.chat.conversation.turns) and bool(asked(desk)))
+    await desk.until(lambda: bool(desk.chat.conversation.turns) and bool(desk.client.asked))
     await desk.chat.answer_now()
     turn = await task
 
     assert turn.answer.text == "From memory."
     assert not tools.contexts, "the call that followed was not run"
-    assert not asked(desk)[-1].may_call
-    assert asked(desk)[-1].options.thinking_budget == 0, "the next round does not think either"
+    assert not desk.client.asked[-1].may_call
+    assert desk.client.asked[-1].options.thinking_budget == 0, "the next round does not think either"
 
 
-@pytest.mark.asyncio
 async def test_calls_are_not_run_once_the_model_must_answer(desk, tools):
     """A model may write a call although it may not."""
     await desk.engine.load(OPTIONS)
@@ -312,10 +292,9 @@ async def test_calls_are_not_run_once_the_model_must_answer(desk, tools):
     turn = await desk.chat.send("What is spill?")
     assert not tools.contexts
     assert turn.answer.stop_reason == "tool_calls"
-    assert [request.may_call for request in asked(desk)] == [True, True, False]
+    assert [request.may_call for request in desk.client.asked] == [True, True, False]
 
 
-@pytest.mark.asyncio
 async def test_half_a_call_is_not_kept(desk, tools):
     """The worker dies while a call is written."""
     await desk.engine.load(OPTIONS)
@@ -326,10 +305,9 @@ async def test_half_a_call_is_not_kept(desk, tools):
     desk.client.answers = [ScriptedAnswer(text="Yes."), ScriptedAnswer(text="Again.")]
 
     await desk.chat.send("Sure?")
-    assert [message.role for message in asked(desk)[-1].messages] == ["user", "user"]
+    assert [message.role for message in desk.client.asked[-1].messages] == ["user", "user"]
 
 
-@pytest.mark.asyncio
 async def test_imported_chat_is_tainted(desk, tools):
     await desk.engine.load(OPTIONS)
     desk.chat.change_settings(ChatSettings(is_imported=True))
@@ -338,7 +316,6 @@ async def test_imported_chat_is_tainted(desk, tools):
     assert tools.contexts[0].is_tainted
 
 
-@pytest.mark.asyncio
 async def test_descriptions_of_others_taint_the_chat_after_their_tools_are_off(desk, tools):
     """What they told the model may stand in its answers."""
     await desk.engine.load(OPTIONS)
@@ -354,7 +331,6 @@ async def test_descriptions_of_others_taint_the_chat_after_their_tools_are_off(d
     assert tools.contexts[-1].is_tainted
 
 
-@pytest.mark.asyncio
 async def test_rest_of_a_tainted_answer_is_tainted(desk, tools):
     await desk.engine.load(OPTIONS)
     desk.client.answers = [CALLS, ScriptedAnswer(text="It is", stop_reason="max_tokens")]
@@ -365,7 +341,6 @@ async def test_rest_of_a_tainted_answer_is_tainted(desk, tools):
     assert [context.is_tainted for context in tools.contexts] == [True]
 
 
-@pytest.mark.asyncio
 async def test_turns_that_are_left_out_taint_the_chat_still(desk, tools):
     """Later answers may repeat what their results said."""
     await desk.engine.load(OPTIONS)

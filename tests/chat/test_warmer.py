@@ -22,7 +22,6 @@ from qwendesk.toolbox.calculator import CALCULATOR
 from qwendesk.toolbox.service import ToolService
 from tests.fakes.engine import DEMO_REPORT, FakeEngineClient, ScriptedAnswer
 
-pytestmark = pytest.mark.asyncio
 MODEL = LoadOptions(model=DEMO_REPORT.options.model)
 
 

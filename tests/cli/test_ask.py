@@ -14,7 +14,7 @@ from qwendesk.cli import main as cli
 from qwendesk.cli import terminal as cli_terminal
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.paths import demo_mmproj, demo_model
-from qwendesk.engine.protocol import Generate, Load, RequestFailed
+from qwendesk.engine.protocol import Load, RequestFailed
 from tests.fakes.engine import FakeEngineClient, ScriptedAnswer, ready
 
 KEYS = [
@@ -36,10 +36,6 @@ def load_of(engine: FakeEngineClient) -> Load:
     return next(request for request in engine.requests if isinstance(request, Load))
 
 
-def asked(engine: FakeEngineClient) -> list[Generate]:
-    return [request for request in engine.requests if isinstance(request, Generate)]
-
-
 def test_ask_streams_reasoning_and_answer(engine, capsys):
     engine.answers = [ScriptedAnswer(reasoning="Let me see.", text="It is four.")]
     assert cli.main(["ask", "2 + 2?"]) == 0
@@ -52,7 +48,7 @@ def test_ask_streams_reasoning_and_answer(engine, capsys):
 def test_every_prompt_is_a_turn_of_one_conversation(engine, capsys):
     engine.answers = [ScriptedAnswer(text="One."), ScriptedAnswer(text="Two.")]
     assert cli.main(["ask", "--system", "Be brief.", "a", "b"]) == 0
-    assert [message.text for message in asked(engine)[1].messages] == ["Be brief.", "a", "One.", "b"]
+    assert [message.text for message in engine.asked[1].messages] == ["Be brief.", "a", "One.", "b"]
     assert capsys.readouterr().out == "> a\n\nOne.\n\n> b\n\nTwo.\n"
 
 
@@ -73,7 +69,7 @@ def test_options_reach_the_load_and_the_answer(engine, capsys):
     arguments = ["--think-budget", "8", "--seed", "7", "--max-tokens", "9", "--set", "n_ctx=4096", "--set", "top_k=3"]
     assert cli.main(["ask", *arguments, "hi"]) == 0
     assert load_of(engine).options.n_ctx == 4096
-    options = asked(engine)[0].options
+    options = engine.asked[0].options
     assert (options.thinking_budget, options.seed, options.max_tokens, options.top_k) == (8, 7, 9, 3)
     assert options.temperature == 0, "the demo's preset"
     assert options.enable_thinking
@@ -81,14 +77,14 @@ def test_options_reach_the_load_and_the_answer(engine, capsys):
 
 def test_set_wins_over_the_preset(engine, capsys):
     assert cli.main(["ask", "--no-think", "--set", "temperature=0.4", "hi"]) == 0
-    options = asked(engine)[0].options
+    options = engine.asked[0].options
     assert (options.temperature, options.enable_thinking) == (0.4, False)
 
 
 def test_pictures_belong_to_the_first_turn(engine, capsys, shape_picture):
     picture = shape_picture("red", "circle")
     assert cli.main(["ask", "--image", str(picture), "--image", str(picture), "What is it?", "Sure?"]) == 0
-    messages = asked(engine)[1].messages
+    messages = engine.asked[1].messages
     assert [len(message.images) for message in messages] == [2, 0, 0]
 
 
@@ -157,7 +153,7 @@ def test_a_file_in_a_folder_whose_name_is_no_text_is_refused(engine, capsys, tmp
 @pytest.mark.parametrize("prompt", [" n_ctx=512", "Solve x=2 and y=3", "What is a=b?", "2+2=4", "=", "=5"])
 def test_a_prompt_with_an_equals_sign_is_asked(engine, capsys, prompt):
     assert cli.main(["ask", prompt]) == 0
-    assert asked(engine)[0].messages[-1].text == prompt
+    assert engine.asked[0].messages[-1].text == prompt
 
 
 @pytest.mark.parametrize("arguments", [[], ["ask"], ["ask", "--max-tokens", "many", "hi"], ["dance"]])
@@ -195,7 +191,7 @@ def test_crashed_engine_exits_4_and_asks_nothing_more(engine, capsys):
     out, err = capsys.readouterr()
     assert "one two" in out
     assert "stopped unexpectedly" in err
-    assert len(asked(engine)) == 1
+    assert len(engine.asked) == 1
 
 
 def test_a_refused_request_exits_2(engine, capsys):
@@ -219,7 +215,7 @@ def test_ctrl_c_keeps_the_partial_answer_and_exits_130(engine, capsys, monkeypat
     monkeypatch.setattr(cli_terminal.Terminal, "write", write_and_press_ctrl_c)
     assert cli.main(["ask", "a", "b"]) == 130
     assert capsys.readouterr().out == "> a\n\none two \n\n"
-    assert len(asked(engine)) == 1
+    assert len(engine.asked) == 1
     assert engine.closed
 
 

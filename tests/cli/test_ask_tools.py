@@ -21,7 +21,6 @@ from qwendesk.core.errors import BadOption
 from qwendesk.core.messages import ToolCall
 from qwendesk.core.observed import Observed
 from qwendesk.core.tool_context import CallContext
-from qwendesk.engine.protocol import Generate
 from qwendesk.mcp.server_config import McpServerList, NewServer, save_secrets, server_list_file
 from qwendesk.mcp.tools import server_switch
 from qwendesk.toolbox.web_tools import web_tools
@@ -42,7 +41,7 @@ def engine(monkeypatch) -> FakeEngineClient:
 
 
 def offered(engine: FakeEngineClient) -> list[str]:
-    asked = next(request for request in engine.requests if isinstance(request, Generate))
+    asked = engine.asked[0]
     return [json.loads(text)["function"]["name"] for text in asked.tools_json]
 
 
@@ -96,7 +95,6 @@ def test_without_yes_nothing_runs_where_nobody_can_type(engine, capsys):
 
 
 @pytest.mark.parametrize(("typed", "result"), [("y\n", "42"), ("\n", ""), ("no\n", "")])
-@pytest.mark.asyncio
 async def test_typed_answer_decides(typed, result):
     questions = []
 
@@ -115,7 +113,6 @@ class _Typing(io.StringIO):
         return True
 
 
-@pytest.mark.asyncio
 async def test_question_controls_no_terminal(monkeypatch, capsys):
     """The arguments could wipe the line and write another one."""
     monkeypatch.setattr("sys.stdin", _Typing("n\n"))
@@ -144,7 +141,6 @@ def test_yes_is_no_consent_to_send(engine, capsys, option, call):
 
 
 @pytest.mark.parametrize(("typed", "is_sent"), [("y\n", True), ("\n", False)])
-@pytest.mark.asyncio
 async def test_what_would_be_sent_is_shown_and_asked_about_despite_yes(typed, is_sent):
     questions = []
 
@@ -195,7 +191,6 @@ def test_tools_of_a_server_are_offered_and_need_somebody_who_can_be_asked(engine
     assert {"current_time", "my_notes__add", "my_notes__resources"} <= set(offered(engine))
 
 
-@pytest.mark.asyncio
 async def test_typed_yes_lets_a_server_run_its_tool(server):
     questions = []
 

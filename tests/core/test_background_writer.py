@@ -10,8 +10,6 @@ from qwendesk.core import json_file
 from qwendesk.core.files import write_whole
 from qwendesk.core.json_file import BackgroundWriter, JsonFile
 
-pytestmark = pytest.mark.asyncio
-
 
 class SlowDisk:
     """Writes only when the test lets it, and remembers what was written and on which thread."""

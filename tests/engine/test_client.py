@@ -29,7 +29,6 @@ from qwendesk.engine.watchdog import TemplateWatchdogLimits
 from tests.engine.clients import MESSAGES, MODEL, OPTIONS, WORDS, answer_text, loaded, whole
 from tests.fakes import worker as fake_worker
 
-pytestmark = pytest.mark.asyncio
 KILLED = "ended by another program" if sys.platform == "win32" else "was killed, by another program or by your system"
 """Windows has no signals, and no system that kills for memory: who ends a process chooses its exit code."""
 

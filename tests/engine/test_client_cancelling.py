@@ -12,8 +12,6 @@ from qwendesk.engine.state import WorkerExited
 from qwendesk.engine.watchdog import TemplateWatchdogLimits
 from tests.engine.clients import MESSAGES, MODEL, OPTIONS, WORDS, answer_text, loaded
 
-pytestmark = pytest.mark.asyncio
-
 
 async def test_worker_that_ignores_cancel_is_killed(make):
     client = await loaded(make("ignores cancel", acknowledge_s=0.2))

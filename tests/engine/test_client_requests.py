@@ -1,14 +1,9 @@
 """Requests that cannot be sent as they are."""
 
-import pytest
-
 from qwendesk.core.messages import ImagePart, Message, TextPart, text_message
 from qwendesk.core.units import MIB
 from qwendesk.engine.protocol import Finished, Generate, Measure, RequestFailed
 from tests.engine.clients import OPTIONS, WORDS, answer_text, loaded, whole
-
-pytestmark = pytest.mark.asyncio
-
 
 MANY_DOCUMENTS = (Message("user", tuple(TextPart("x" * 14 * MIB) for _ in range(5))),)
 

@@ -20,7 +20,6 @@ def decided(model: Path, **values: object) -> DecidedOptions:
     return DecidedOptions(model=str(model), **(DECIDED | values))  # type: ignore[arg-type]
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("size", ["35b", "122b", "27b", "9b", "flash-next"])
 async def test_dry_run_in_ram_returns_the_engines_numbers(size: str, tmp_path: Path) -> None:
     """The same sizes that a download of 5 to 70 GB would need, from a file of a few KB."""
@@ -39,7 +38,6 @@ async def test_dry_run_in_ram_returns_the_engines_numbers(size: str, tmp_path: P
     assert engine.weights_bytes in (0, pytest.approx(ours.weights_bytes + plan.memory.lazy_bytes, rel=0.01))
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("values", [{"n_ubatch": 2048}, {"flash_attn": "off"}, {"type_k": "q8_0", "type_v": "q8_0"}])
 async def test_dry_run_passes_other_options(values: dict[str, object], tmp_path: Path) -> None:
     model = write_hollow(tmp_path / "4b.gguf", "4b")
@@ -54,7 +52,6 @@ async def test_dry_run_passes_other_options(values: dict[str, object], tmp_path:
     assert engine.kv_bytes > 100 * MIB
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("values", [{"n_ctx": 262_144}, {"flash_attn": "off"}, {"n_ubatch": 2048, "type_k": "q8_0"}])
 async def test_dry_run_of_sparse_attention_is_as_planned(values: dict[str, object], tmp_path: Path) -> None:
     model = write_hollow(tmp_path / "flash-next.gguf", "flash-next")
@@ -69,7 +66,6 @@ async def test_dry_run_of_sparse_attention_is_as_planned(values: dict[str, objec
     assert plan.memory.ram.compute_bytes == pytest.approx(engine.compute_bytes, rel=0.1)
 
 
-@pytest.mark.asyncio
 async def test_refused_file_is_a_problem_with_a_sentence(tmp_path: Path) -> None:
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"GGUF" + bytes(100))
@@ -80,7 +76,6 @@ async def test_refused_file_is_a_problem_with_a_sentence(tmp_path: Path) -> None
     assert answer.problem
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("code", "said"),
     [("import sys; sys.exit(7)", "exit code 7"), ("print('no json', flush=True)", "without an answer")],
@@ -91,7 +86,6 @@ async def test_crashed_worker_is_a_problem_with_a_sentence(code: str, said: str,
     assert said in answer.problem
 
 
-@pytest.mark.asyncio
 async def test_hung_worker_is_killed(tmp_path: Path) -> None:
     forever = (sys.executable, "-c", "import threading; threading.Event().wait()")
 
@@ -100,7 +94,6 @@ async def test_hung_worker_is_killed(tmp_path: Path) -> None:
     assert "didn't respond" in answer.problem
 
 
-@pytest.mark.asyncio
 async def test_missing_worker_is_a_problem_with_a_sentence(tmp_path: Path) -> None:
     answer = await ask_engine(decided(tmp_path / "m.gguf"), command=(str(tmp_path / "nothing"),))
 

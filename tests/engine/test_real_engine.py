@@ -22,8 +22,6 @@ from qwendesk.engines.engine_service import EngineService
 from tests.engine.device import TEST_DEVICE, placement
 from tests.engine.processes import until_busy_for
 
-pytestmark = pytest.mark.asyncio
-
 DEMO = LoadOptions(model=str(demo_model()), mmproj=str(demo_mmproj()), n_ctx=8192, n_threads=1)
 ENDLESS = {"logit_bias": "2016=-inf;2018=-inf"}
 """The demo's two end tokens are forbidden."""

@@ -28,7 +28,6 @@ def test_the_sentence_says_what_to_do():
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows can't stop a process by a signal")
-@pytest.mark.asyncio
 async def test_frozen_worker_is_noticed_by_its_silence_and_killed_if_it_stays_silent(make):
     client = await loaded(make(silence=SilenceLimits(look_s=0.1, silent=10, frozen=1000)))
     silent: asyncio.Queue[bool] = asyncio.Queue()
@@ -42,7 +41,6 @@ async def test_frozen_worker_is_noticed_by_its_silence_and_killed_if_it_stays_si
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows can't stop a process by a signal")
-@pytest.mark.asyncio
 async def test_worker_that_stays_frozen_is_killed_and_who_waits_for_it_is_told(make):
     client = await loaded(make("decode stalls", silence=SilenceLimits(look_s=0.1, silent=10, frozen=12)))
     stream = aiter(client.generate(Generate(messages=MESSAGES, options=OPTIONS)))

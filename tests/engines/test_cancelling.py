@@ -19,7 +19,6 @@ from qwendesk.engines.engine_service import EngineService
 from tests.cancelling import cancelled_at, public_coroutines
 from tests.fakes.engine import FakeEngineClient, decide_by_default
 
-pytestmark = pytest.mark.asyncio
 OPTIONS, OTHER = LoadOptions(model="/models/a.gguf"), LoadOptions(model="/models/b.gguf")
 METHODS: dict[str, Callable[[EngineService], Coroutine[Any, Any, Any]]] = {
     "load": lambda engine: engine.load(OTHER),

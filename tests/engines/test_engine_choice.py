@@ -18,8 +18,6 @@ from qwendesk.engines.trial import EngineTrial, exit_reason, try_engine
 from tests.fakes.engine_folders import CPU, LIBRARY, VERSION, Tries, make_engine
 from tests.links import skip_without_links
 
-pytestmark = pytest.mark.asyncio
-
 
 def service(
     place: Path,

@@ -11,8 +11,6 @@ from qwendesk.engines.trial import prove_engine, trial_client
 from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
 from tests.fakes.engine_folders import make_engine
 
-pytestmark = pytest.mark.asyncio
-
 
 @pytest.fixture
 def engine(tmp_path: Path) -> EngineFolder:

@@ -2,7 +2,6 @@ import asyncio
 import shutil
 
 import msgspec
-import pytest
 
 from qwendesk.core import paths
 from qwendesk.core.devices import DeviceInfo
@@ -16,7 +15,6 @@ from qwendesk.engines.engine_service import EngineService
 from tests.fakes.engine import FakeEngineClient
 from tools.hollow_model import write_hollow
 
-pytestmark = pytest.mark.asyncio
 OPTIONS = LoadOptions(model="/models/a.gguf")
 OTHER = LoadOptions(model="/models/b.gguf")
 

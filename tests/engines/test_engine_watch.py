@@ -10,8 +10,6 @@ from qwendesk.engines.engine_watch import EngineWatch
 from qwendesk.engines.pc_trial.readings import TrialMeter
 from tests.fakes.gaming_pc import CARD, ENGINE, OPTIONS, REPORT, GamingPc, engine_on, reader_of
 
-pytestmark = pytest.mark.asyncio
-
 
 @pytest.fixture
 def pc() -> GamingPc:

@@ -1,7 +1,6 @@
 """Plans with the engine's own numbers: what they replace, and what happens when they do not fit."""
 
 import msgspec
-import pytest
 
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.options import LoadOptions
@@ -47,7 +46,6 @@ async def planned(engine: Engine) -> Plan:
     return found
 
 
-@pytest.mark.asyncio
 async def test_engines_numbers_replace_the_estimates() -> None:
     ours = (await planned(Engine())).memory.gpus[0]
     found = await planned(Engine(more=7 * MIB))
@@ -58,7 +56,6 @@ async def test_engines_numbers_replace_the_estimates() -> None:
     assert found.fits
 
 
-@pytest.mark.asyncio
 async def test_higher_exact_numbers_move_another_expert_layer() -> None:
     engine = Engine(more=700 * MIB)
     plain, found = await planned(Engine()), await planned(engine)
@@ -71,7 +68,6 @@ async def test_higher_exact_numbers_move_another_expert_layer() -> None:
     assert found.memory.gpus[0].other_bytes == plain.memory.gpus[0].other_bytes
 
 
-@pytest.mark.asyncio
 async def test_estimated_weights_are_kept_if_the_engine_reports_none() -> None:
     found = await planned(Engine(knows_weights=False))
 
@@ -79,7 +75,6 @@ async def test_estimated_weights_are_kept_if_the_engine_reports_none() -> None:
     assert found.memory.gpus[0].kv_bytes > 0
 
 
-@pytest.mark.asyncio
 async def test_failed_dry_run_leaves_the_estimate_with_the_reason() -> None:
     async def silent(_options: LoadOptions) -> Estimated:
         return Estimated(id=0, problem="The engine could not be started: no such file.")
@@ -91,7 +86,6 @@ async def test_failed_dry_run_leaves_the_estimate_with_the_reason() -> None:
     assert "no such file" in found.accuracy
 
 
-@pytest.mark.asyncio
 async def test_bad_pattern_is_refused_without_a_dry_run() -> None:
     engine = Engine()
     asked = msgspec.structs.replace(OPTIONS, override_tensor=("blk(=CPU",))
@@ -102,7 +96,6 @@ async def test_bad_pattern_is_refused_without_a_dry_run() -> None:
     assert (found.kind, engine.asked) == ("bad_option", [])
 
 
-@pytest.mark.asyncio
 async def test_loaded_model_replaces_what_was_said_about_the_numbers() -> None:
     before = await planned(Engine())
 

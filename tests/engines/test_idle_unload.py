@@ -13,8 +13,6 @@ from qwendesk.engines.idle_unload import IdleUnload
 from qwendesk.settings.service import SettingsService
 from tests.service_desk import Desk
 
-pytestmark = pytest.mark.asyncio
-
 
 class Alarm:
     def __init__(self, seconds: float, ring: Callable[[], None]) -> None:

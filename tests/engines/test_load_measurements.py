@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import msgspec
-import pytest
 
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.options import LoadOptions
@@ -70,11 +69,3 @@ def test_single_unusual_load_does_not_change_plans(tmp_path: Path) -> None:
         loads.take(made, report(made), {"CUDA0": known + extra * MIB})
 
     assert loads.drift == (("CUDA0", 520 * MIB),)
-
-
-@pytest.mark.parametrize("content", [b"not json", b'{"CUDA0": [["Model", "x", 1]]}'])
-def test_damaged_file_counts_as_empty(content: bytes, tmp_path: Path) -> None:
-    file = tmp_path / "measured.json"
-    file.write_bytes(content)
-
-    assert MeasuredLoads(file).drift == ()

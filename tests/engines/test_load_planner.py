@@ -29,7 +29,6 @@ from tests.draft_head_model import write_demo_head, write_demo_without_head
 from tools.hollow_model import write_hollow
 from tools.qwen_header import REAL_SIZES
 
-pytestmark = pytest.mark.asyncio
 CARD = DeviceInfo("CUDA0", "Card", "gpu", "CUDA", 9 * GIB, 9 * GIB)
 HERE = Devices(id=1, devices=(CARD, DeviceInfo("CPU", "A processor", "cpu", "CPU")), cpu_features=())
 

@@ -23,8 +23,6 @@ from qwendesk.engines.trial import exit_reason, try_engine
 from tests.fakes.engine_folders import CPU, make_engine
 from tests.real_libraries import real_libraries
 
-pytestmark = pytest.mark.asyncio
-
 NO_DRIVER = "This PC has no NVIDIA driver."
 
 

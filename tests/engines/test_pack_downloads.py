@@ -2,7 +2,6 @@
 
 import shutil
 from collections import namedtuple
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -14,9 +13,7 @@ from qwendesk.engines.packs import PacksService, PackState
 from qwendesk.hub import download
 from qwendesk.hub.download_control import RetryPolicy
 from qwendesk.hub.network import Network
-from tests.fakes.pack_server import PackServer, pack_of, running_pack_server, unpinned_pack_of, wheel
-
-pytestmark = pytest.mark.asyncio
+from tests.fakes.pack_server import PackServer, pack_of, unpinned_pack_of, wheel
 
 Usage = namedtuple("Usage", "total used free")
 
@@ -24,12 +21,6 @@ Usage = namedtuple("Usage", "total used free")
 @pytest.fixture(autouse=True)
 def _no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(download, "RetryPolicy", lambda: RetryPolicy(first_wait_s=0.0))
-
-
-@pytest.fixture
-def server() -> Iterator[PackServer]:
-    with running_pack_server() as server:
-        yield server
 
 
 def service(tmp_path: Path, pack: EnginePack) -> PacksService:
@@ -129,16 +120,6 @@ async def test_space_is_asked_before_the_first_byte(
     assert server.ranges == []
     monkeypatch.setattr(shutil, "disk_usage", lambda _folder: Usage(0, 0, 256 * 1024**2 + 10 * 1024**2))
     assert (await install(tmp_path, pack)).is_installed
-
-
-async def test_download_without_one_of_the_libraries_is_no_engine(server: PackServer, tmp_path: Path) -> None:
-    """An installer fetched cudart twice and no engine, and said that CUDA was installed (ggrun#24)."""
-    pack = pack_of(server)
-    engine, runtime = pack.archives
-    runtime = msgspec.structs.replace(runtime, keep=("llama_cpp/lib/*.so", "nvidia/cublas/bin/cublasLt64_12.dll"))
-    state = await install(tmp_path, msgspec.structs.replace(pack, archives=(engine, runtime)))
-    assert "runtime.whl has none of the expected libraries" in state.problem
-    assert not (tmp_path / "engines" / "cuda-12").exists()
 
 
 async def test_a_page_for_signing_in_is_no_engine(server: PackServer, tmp_path: Path) -> None:

@@ -12,8 +12,6 @@ from qwendesk.engines.pack_file import BadPack, adding_alone
 from qwendesk.engines.pack_installer import PackInstaller
 from tests.fakes.engine_folders import VERSION, Tries, make_engine, make_pack_file
 
-pytestmark = pytest.mark.asyncio
-
 
 class Pc:
     """Engines of the app in `app`, and of the user in `own`."""
@@ -34,14 +32,6 @@ class Pc:
 
     def names(self) -> list[str]:
         return sorted(path.name for path in self.own.iterdir()) if self.own.exists() else []
-
-
-async def test_engine_that_runs_is_added_and_can_be_chosen(tmp_path: Path) -> None:
-    make_engine(tmp_path / "app", "cpu")
-    pc = Pc(tmp_path, Tries())
-    await pc.add(make_pack_file(tmp_path, "vulkan", "vulkan"))
-    assert pc.names() == ["vulkan"]
-    assert (await pc.engines.choose()).chosen == "vulkan"
 
 
 @pytest.mark.parametrize(

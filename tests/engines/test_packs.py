@@ -1,7 +1,6 @@
 """Engines fetched from a server of our own."""
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +13,8 @@ from qwendesk.engines.engine_choice import package_version
 from qwendesk.engines.packs import PacksService, read_packs, this_platform
 from qwendesk.hub.download import download_file
 from qwendesk.hub.network import Network
-from tests.fakes.pack_server import PackServer, pack_of, running_pack_server
+from tests.fakes.pack_server import PackServer, pack_of
 from tests.links import skip_without_links
-
-pytestmark = pytest.mark.asyncio
-
-
-@pytest.fixture
-def server() -> Iterator[PackServer]:
-    with running_pack_server() as server:
-        yield server
 
 
 def service(tmp_path: Path, *packs: EnginePack, network: Network | None = None) -> PacksService:
@@ -46,49 +37,11 @@ async def test_a_pack_becomes_an_engine_folder(server: PackServer, tmp_path: Pat
     assert service(tmp_path, pack).states[0].is_installed
 
 
-async def test_a_cut_connection_is_resumed(server: PackServer, tmp_path: Path) -> None:
-    pack = pack_of(server)
-    server.cuts = [1000]
-    assert (await service(tmp_path, pack).install("cuda-12")).is_installed
-    assert "bytes=1000-" in server.ranges
-
-
-async def test_wrong_content_of_the_right_size_is_not_installed(server: PackServer, tmp_path: Path) -> None:
-    pack = pack_of(server)
-    server.archives["/engine.whl"] = bytes(len(server.archives["/engine.whl"]))
-    state = await service(tmp_path, pack).install("cuda-12")
-    assert not state.is_installed
-    assert "sent wrong content" in state.problem
-    assert not (tmp_path / "engines" / "cuda-12").exists()
-
-
-async def test_missing_archive_is_reported(server: PackServer, tmp_path: Path) -> None:
-    pack = pack_of(server)
-    del server.archives["/runtime.whl"]
-    state = await service(tmp_path, pack).install("cuda-12")
-    assert not state.is_installed
-    assert state.problem
-
-
 async def test_offline_setting_prevents_downloads(server: PackServer, tmp_path: Path) -> None:
     pack = pack_of(server)
     state = await service(tmp_path, pack, network=Network(offline=True)).install("cuda-12")
     assert "offline" in state.problem.lower()
     assert server.ranges == []
-
-
-async def test_cancelled_download_resumes(server: PackServer, tmp_path: Path) -> None:
-    pack = pack_of(server)
-    packs = service(tmp_path, pack)
-    first = asyncio.create_task(packs.install("cuda-12"))
-    while not packs.states[0].is_running:  # noqa: ASYNC110 - it is set in the task's first step
-        await asyncio.sleep(0)
-    packs.cancel("cuda-12")
-    await first
-    assert not packs.states[0].is_running
-    assert packs.states[0].problem == ""
-    assert (await packs.install("cuda-12")).is_installed
-    await packs.close()
 
 
 async def test_token_is_not_sent_and_errors_name_the_archives_server(server: PackServer, tmp_path: Path) -> None:

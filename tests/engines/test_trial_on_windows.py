@@ -42,7 +42,6 @@ def test_a_missing_driver_and_runtime_are_named(
     assert bool(said) == bool(says)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("words", "lack", "reason", "crashed"),
     [

@@ -223,6 +223,11 @@ class FakeEngineClient:
         return engine_exit
 
     @property
+    def asked(self) -> list[Generate]:
+        """The requests for an answer, in order."""
+        return [each for each in self.requests if isinstance(each, Generate)]
+
+    @property
     def is_running(self) -> bool:
         """Whether the process would run that this engine stands for."""
         return self._running

@@ -91,7 +91,6 @@ def test_a_formula_that_raises_ends_no_other(app: QApplication) -> None:
 
 
 @case(ENDS_FOR_GOOD, Way.WINDOW, report=FOUND, before="failed")
-@pytest.mark.asyncio
 async def test_the_meters_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(meters, "EVERY_S", 0.0)
     desk = MeterDesk(tmp_path)
@@ -104,7 +103,6 @@ async def test_the_meters_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 @case(ENDS_FOR_GOOD, Way.WINDOW, report=FOUND, before="failed")
-@pytest.mark.asyncio
 async def test_the_model_folders_are_scanned_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(library_watch, "_SETTLE_S", 0.0)
     library = LibraryService(HostEnvironment("linux", tmp_path, {}))
@@ -118,7 +116,6 @@ async def test_the_model_folders_are_scanned_again(tmp_path: Path, monkeypatch: 
 
 
 @case(ENDS_FOR_GOOD, Way.WINDOW, report=FOUND, before="failed")
-@pytest.mark.asyncio
 async def test_downloads_are_followed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     network = NetworkService(SettingsService(tmp_path / "settings.json"))
     library = LibraryService(HostEnvironment("linux", tmp_path, {}))
@@ -140,7 +137,6 @@ async def test_downloads_are_followed_on(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @case(ENDS_FOR_GOOD, Way.WINDOW, report=FOUND, before="failed")
-@pytest.mark.asyncio
 async def test_chats_are_backed_up_on_the_next_day(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store_tasks, "BACKUP_CHECK_EVERY_S", 0.0)
     back_up = FailsOnce(lambda _is_stopped: None)
@@ -152,7 +148,6 @@ async def test_chats_are_backed_up_on_the_next_day(monkeypatch: pytest.MonkeyPat
 
 
 @case(ENDS_FOR_GOOD, Way.MCP, report=FOUND, before="failed")
-@pytest.mark.asyncio
 async def test_an_mcp_server_is_read_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the window does with the progress of a call fails."""
 

@@ -110,7 +110,6 @@ async def engine_process(desk: HttpDesk) -> int:
     return welcome.pid
 
 
-@pytest.mark.asyncio
 @case(SIZES, *SERVER, report="llama.cpp#10047 and others: nested brackets and repetitions", before="failed")
 async def test_the_engine_outlives_hostile_schemas_and_grammars(real: HttpDesk) -> None:
     process = await engine_process(real)
@@ -131,7 +130,6 @@ async def test_the_engine_outlives_hostile_schemas_and_grammars(real: HttpDesk) 
     assert await engine_process(real) == process
 
 
-@pytest.mark.asyncio
 @case(SIZES, Way.MCP, report=FOUND, before="held")
 async def test_tools_of_a_server_have_schemas_that_the_engine_can_stand(
     service: McpService,  # noqa: F811
@@ -183,7 +181,6 @@ async def test_the_window_says_what_is_wrong_with_a_schema(desk: Desk) -> None:
         assert not desk.parts.chat.settings.json_schema
 
 
-@pytest.mark.asyncio
 @case(SIZES, Way.IMPORT, report=FOUND, before="failed")
 async def test_an_imported_chat_brings_no_schema_or_grammar_that_the_engine_cannot_stand(tmp_path: Path) -> None:
     hostile_settings = [
@@ -221,14 +218,13 @@ UNREADABLE = (
 )
 
 
-@pytest.mark.asyncio
 @case(FOREIGN_JSON, *SERVER, report=FOUND, before="failed")
 async def test_a_body_that_no_program_can_read_is_the_clients_fault(tmp_path: Path) -> None:
     async with http_desk(tmp_path) as desk:
         for path in (CHAT, RESPONSES, MESSAGES):
             for content in UNREADABLE:
                 assert await desk.status("POST", path, content) == 400, (path, content[:40])
-        assert not desk.asked
+        assert not desk.client.asked
 
 
 @case(FOREIGN_JSON, Way.CLI, report=FOUND, before="held")
@@ -240,7 +236,6 @@ def test_ask_says_that_a_schema_is_no_json(monkeypatch: pytest.MonkeyPatch, caps
         assert "isn't JSON" in capsys.readouterr().err
 
 
-@pytest.mark.asyncio
 @case(FOREIGN_JSON, Way.IMPORT, report=FOUND, before="held")
 async def test_an_import_that_no_program_can_read_is_refused(tmp_path: Path) -> None:
     kit = await Kit(tmp_path).start()
@@ -250,7 +245,6 @@ async def test_an_import_that_no_program_can_read_is_refused(tmp_path: Path) -> 
     await kit.chat_list.close()
 
 
-@pytest.mark.asyncio
 @case(ONE_REQUEST, *SERVER, report=FOUND, before="failed")
 async def test_others_are_answered_while_a_large_request_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -272,7 +266,7 @@ async def test_others_are_answered_while_a_large_request_is_read(
             assert await desk.status("GET", "/health") == 200
             others_answered.set()
             assert "at most 5,000 entries" in (await large)["error"]["message"]
-        assert not desk.asked
+        assert not desk.client.asked
 
 
 @case(NO_NUMBER, Way.CLI, report="found by trying", before="failed")

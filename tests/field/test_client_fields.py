@@ -13,8 +13,6 @@ from qwendesk.cli.ask import add_ask_options, request_of
 from tests.field.grid import SERVER, Kind, Way, case
 from tests.server.http_desk import KEY, HttpDesk, http_desk
 
-pytestmark = pytest.mark.asyncio
-
 _NO_FIELDS = {Way.MCP: "MCP has no such fields", Way.IMPORT: "a chat's settings are typed values, checked when read"}
 THINKING_OFF = Kind(
     "Thinking goes off by every form in which clients say it", {Way.WINDOW: "the window has one switch", **_NO_FIELDS}
@@ -70,7 +68,7 @@ OFF: list[dict[str, Any]] = [
 async def thinks(desk: HttpDesk, path: str, fields: dict[str, Any]) -> bool:
     body = BODIES[path] | fields
     assert await desk.status("POST", path, body) == 200, fields
-    return desk.asked[-1].options.enable_thinking
+    return desk.client.asked[-1].options.enable_thinking
 
 
 @case(THINKING_OFF, *SERVER, report="llama.cpp#13160, omlx#1378", before="failed")
@@ -90,10 +88,10 @@ async def test_budgets_and_efforts_arrive_under_every_name(tmp_path: Path, path:
         nested = {"thinking": {"type": "enabled", "budget": 70}}
         for fields in ({"thinking_budget": 70}, nested, {"options": {"budget_tokens": 70.0}}):
             assert await thinks(desk, path, fields)
-            assert desk.asked[-1].options.thinking_budget == 70
+            assert desk.client.asked[-1].options.thinking_budget == 70
         for fields in ({"reasoning_effort": "low"}, {"reasoning": {"effort": "low"}}, {"think": "low"}):
             await desk.status("POST", path, BODIES[path] | fields)
-            assert desk.asked[-1].options.reasoning_effort == "low"
+            assert desk.client.asked[-1].options.reasoning_effort == "low"
         assert await desk.status("POST", path, BODIES[path] | {"thinking_budget": -7}) == 400
 
 
@@ -156,7 +154,7 @@ async def test_what_means_off_elsewhere_is_understood(tmp_path: Path, path: str)
         for fields, expected in VALUES:
             body = {name: value for name, value in BODIES[path].items() if name != "max_tokens"} | fields
             assert await desk.status("POST", path, body) == 200, fields
-            options = desk.asked[-1].options
+            options = desk.client.asked[-1].options
             assert {name: getattr(options, name) for name in expected} == expected, fields
 
 
@@ -199,7 +197,7 @@ async def test_a_schema_is_found_wherever_it_stands(tmp_path: Path, path: str) -
             place = {"text": {"format": form}} if path.endswith("responses") else {"response_format": form}
             place = {"output_format": form} if path.endswith("messages") else place
             assert await desk.status("POST", path, BODIES[path] | place) == 200, form
-            assert json.loads(desk.asked[-1].options.json_schema) == SCHEMA
+            assert json.loads(desk.client.asked[-1].options.json_schema) == SCHEMA
 
 
 @case(ENCODINGS, *SERVER, report="aiohttp says 500 of a body that isn't what its header says", before="failed")
@@ -212,12 +210,12 @@ async def test_bodies_come_in_every_form_that_http_has(tmp_path: Path, path: str
             ("identity", content),
         ):  # fmt: skip
             assert await desk.status("POST", path, sent, Content_Encoding=encoding) == 200, encoding
-        n_asked = len(desk.asked)
+        n_asked = len(desk.client.asked)
         for sent in (content, gzip.compress(content)[:20], gzip.compress(b"{oops")):
             async with desk.request("POST", path, sent, Content_Encoding="gzip", Connection="close") as response:
                 assert response.status == 400, sent
                 assert "body" in (await response.json())["error"]["message"]
-        assert len(desk.asked) == n_asked
+        assert len(desk.client.asked) == n_asked
         head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{desk.port}\r\nAuthorization: Bearer {KEY}\r\n"
         pieces = b"".join(b"1;x=1\r\n%c\r\n" % byte for byte in content) + b"0\r\nX-After: 1\r\n\r\n"
         chunked = f"{head}Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n".encode() + pieces

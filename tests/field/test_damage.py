@@ -151,7 +151,6 @@ LOST = {
 
 
 @case(UNTAINTED, Way.WINDOW, report=FOUND, before="failed")
-@pytest.mark.asyncio
 @pytest.mark.parametrize("damage", LOST)
 async def test_a_changed_byte_never_lets_a_tool_act_without_asking(damage: str, tmp_path: Path) -> None:
     before, after, reads, settings = LOST[damage]
@@ -170,7 +169,6 @@ async def test_a_changed_byte_never_lets_a_tool_act_without_asking(damage: str, 
 
 
 @case(UNTAINTED, Way.WINDOW, report=FOUND, before="failed")
-@pytest.mark.asyncio
 async def test_damage_is_repaired_from_the_backup(tmp_path: Path) -> None:
     async def work(desk: ToolDesk) -> None:
         change_byte(save(desk, reads=True, backs_up=True), b'"steps":[', b'"stfps":[')
@@ -185,7 +183,6 @@ async def test_damage_is_repaired_from_the_backup(tmp_path: Path) -> None:
 
 
 @case(UNTAINTED, Way.WINDOW, report=FOUND, before="failed")
-@pytest.mark.asyncio
 @pytest.mark.parametrize("change", ["more = replace(more, 'steps', 'stfps')", "role = replace(role, 'ant', 'aot')"])
 async def test_damage_while_the_app_runs_is_told_and_taints(change: str, tmp_path: Path) -> None:
     async def work(desk: ToolDesk) -> None:
@@ -203,7 +200,6 @@ async def test_damage_while_the_app_runs_is_told_and_taints(change: str, tmp_pat
 
 
 @case(UNTAINTED, Way.WINDOW, report=FOUND, before="held")
-@pytest.mark.asyncio
 async def test_an_undamaged_chat_of_typed_text_asks_for_nothing(tmp_path: Path) -> None:
     async def work(desk: ToolDesk) -> None:
         save(desk, reads=False)
@@ -222,7 +218,6 @@ EXPORTS = {
 
 
 @case(UNTAINTED, Way.IMPORT, report=FOUND, before="held")
-@pytest.mark.asyncio
 @pytest.mark.parametrize("kind", EXPORTS)
 async def test_a_damaged_export_is_refused_or_tainted(kind: str, tmp_path: Path) -> None:
     before, after = EXPORTS[kind]

@@ -73,7 +73,6 @@ def test_the_command_line_prints_the_same(capsys: pytest.CaptureFixture[str]) ->
 
 
 @case(DRAFTS, *SERVER, report=REPORT, before="held")
-@pytest.mark.asyncio
 async def test_a_program_gets_the_same(tmp_path: Path) -> None:
     question = [{"role": "user", "content": QUESTION}]
     asked = {"temperature": 0, "presence_penalty": 0, "max_tokens": N_TOKENS, "enable_thinking": False}

@@ -3,8 +3,6 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from tests.chat.exchange.kit import Kit, gpt_chat, gpt_node
 from tests.field.grid import SERVER, Kind, Way, case
 
@@ -16,7 +14,6 @@ EXPORTS = Kind(
 
 
 @case(EXPORTS, Way.IMPORT, report="ChatGPT's exports since 2023", before="held")
-@pytest.mark.asyncio
 async def test_a_chatgpt_export_keeps_branches_and_leaves_out_tools(tmp_path: Path) -> None:
     asked = gpt_node("1", None, "user", "Which bird wades?")
     hidden = gpt_node("0", "1", "system", "You are ChatGPT.", metadata={"is_visually_hidden_from_conversation": True})

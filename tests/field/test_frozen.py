@@ -33,7 +33,6 @@ def worker_client(limits: SilenceLimits) -> WorkerClient:
 
 
 @case(FROZEN, *SERVER, report="issue 29, item 26", before="failed")
-@pytest.mark.asyncio
 async def test_health_says_so_and_a_request_is_answered_by_the_next_engine(tmp_path: Path) -> None:
     client = worker_client(SilenceLimits(look_s=0.1, silent=10, frozen=15))
     async with http_desk(tmp_path, client=client) as desk:
@@ -55,7 +54,6 @@ async def test_health_says_so_and_a_request_is_answered_by_the_next_engine(tmp_p
 
 
 @case(FROZEN, Way.CLI, report="issue 29, item 26", before="failed")
-@pytest.mark.asyncio
 async def test_qwendesk_serve_says_that_its_engine_is_frozen_and_that_it_is_not_any_more() -> None:
     client = worker_client(SilenceLimits(look_s=0.1, silent=10, frozen=10_000))
     async with served(client, "--model", str(paths.demo_model())) as server:

@@ -13,8 +13,6 @@ from tests.fakes.answer_stream import FakeAnswerStream, ScriptedAnswer
 from tests.field.grid import SERVER, Kind, Way, case
 from tests.server.http_desk import HttpDesk, http_desk
 
-pytestmark = pytest.mark.asyncio
-
 FULL = Kind(
     "A program doesn't know that the context is full, and repeats what can't work",
     dict.fromkeys((Way.WINDOW, Way.CLI), "there QwenDesk itself says it")

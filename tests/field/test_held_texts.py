@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QAbstractButton, QApplication
 from qwendesk.chat.view.thread.user_message import UserMessage
 from qwendesk.cli import ask as cli_ask
 from qwendesk.cli import main as cli
-from qwendesk.engine.protocol import Generate
 from qwendesk.mcp.server_config import NewServer
 from qwendesk.mcp.service import McpService
 from qwendesk.widgets.text_pane import TextPane
@@ -46,7 +45,7 @@ async def test_the_window_shows_copies_and_sends_a_text_as_it_is(desk: Desk, tex
     desk.composer_text.setPlainText(text)
     await desk.ask("")
 
-    generated = [each for each in desk.client.requests if isinstance(each, Generate)]
+    generated = desk.client.asked
     assert generated[0].messages[-1].text == text
     assert desk.find("thread.question.1", UserMessage).findChildren(TextPane)[0].toPlainText() == text
     assert desk.message(1).answer_view.toPlainText().strip() == text.replace("`", "")
@@ -80,12 +79,11 @@ def test_the_command_line_sends_and_prints_a_text_as_it_is(text: str, monkeypatc
     assert cli.main(["ask", "--json", "--system", text, text]) == 0
     (turn,) = json.loads(capsys.readouterr().out)["turns"]
     assert (turn["prompt"], turn["answer"]) == (text, text)
-    (asked,) = [each for each in client.requests if isinstance(each, Generate)]
+    (asked,) = client.asked
     assert [each.text for each in asked.messages] == [text, text]
 
 
 @case(TEXTS_AS_THEY_ARE, *SERVER, report=HELD, before="held")
-@pytest.mark.asyncio
 @pytest.mark.parametrize("path", ADDRESSES)
 async def test_the_server_hands_on_a_text_as_it_is(path: str, tmp_path: Path) -> None:
     answers = [ScriptedAnswer(text=text) for text in TEXTS.values()]
@@ -93,7 +91,7 @@ async def test_the_server_hands_on_a_text_as_it_is(path: str, tmp_path: Path) ->
         for text in TEXTS.values():
             body = {ADDRESSES[path]: [{"role": "user", "content": text}], "max_tokens": 99}
             answer = await desk.json("POST", path, body)
-            assert desk.asked[-1].messages[-1].text == text
+            assert desk.client.asked[-1].messages[-1].text == text
             assert text in _strings_in(answer)
 
 
@@ -104,7 +102,6 @@ def _strings_in(value: Any) -> list[str]:
 
 
 @case(TEXTS_AS_THEY_ARE, Way.MCP, report=HELD, before="held")
-@pytest.mark.asyncio
 async def test_the_result_of_an_mcp_server_is_a_text_as_it_is(service: McpService) -> None:  # noqa: F811
     server = friendly()
     given = {"TEXTS": "\n".join(TEXTS.values())}
@@ -114,7 +111,6 @@ async def test_the_result_of_an_mcp_server_is_a_text_as_it_is(service: McpServic
 
 
 @case(TEXTS_AS_THEY_ARE, Way.IMPORT, report=HELD, before="held")
-@pytest.mark.asyncio
 async def test_an_import_and_an_export_keep_a_text_as_it_is(tmp_path: Path) -> None:
     nodes = [gpt_node(str(at), str(at - 1) if at else None, text=text) for at, text in enumerate(TEXTS.values())]
     kit = Kit(tmp_path)

@@ -25,8 +25,6 @@ from tests.remote.conftest import RemoteDesk, remote  # noqa: F401
 from tests.remote.made_up_server import llama_server
 from tests.server.http_desk import HttpDesk, http_desk
 
-pytestmark = pytest.mark.asyncio
-
 HALF_CHARACTERS = Kind("Half an emoji in the history refuses every further request of that chat")
 REASONING_IN_TEXT = Kind(
     "Reasoning between tags in an earlier answer is sent to the model as its answer",
@@ -62,7 +60,7 @@ def body_of(path: str, *turns: tuple[str, str]) -> dict[str, Any]:
 async def asked(desk: HttpDesk, path: str, body: Any) -> tuple[Message, ...]:
     async with desk.request("POST", path, body) as response:
         assert response.status == 200, await response.text()
-    return desk.asked[-1].messages
+    return desk.client.asked[-1].messages
 
 
 def texts(messages: tuple[Message, ...]) -> list[tuple[str, str, str]]:
@@ -222,7 +220,7 @@ async def test_an_answer_begun_with_a_thought_goes_on_with_it(tmp_path: Path, pa
     async with http_desk(tmp_path) as desk:
         for text, expected in begun.items():
             messages = await asked(desk, path, body_of(path, ASKED[0], ("assistant", text)))
-            assert (len(messages), desk.asked[-1].begun) == (1, expected)
+            assert (len(messages), desk.client.asked[-1].begun) == (1, expected)
 
 
 @case(ODD_ROLES, *SERVER, report="late and double system messages of opencode, Cline and Codex", before="held")

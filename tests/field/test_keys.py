@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 import pytest_asyncio
 
 from qwendesk.chat.service import ChatService
@@ -14,8 +13,6 @@ from qwendesk.engine.client import WorkerClient
 from tests.fakes.engine import FakeEngineClient
 from tests.field.grid import SERVER, Kind, Way, case
 from tests.server.http_desk import KEY, OTHER_KEY, HttpDesk, http_desk
-
-pytestmark = pytest.mark.asyncio
 
 OTHERS_PROMPTS = Kind(
     "How many tokens were reused tells one key what another asked",
@@ -87,7 +84,7 @@ async def test_the_engine_is_not_told_the_key(tmp_path: Path) -> None:
     async with http_desk(tmp_path) as desk:
         for key in (KEY, OTHER_KEY, KEY):
             await desk.json("POST", "/v1/chat/completions", bodies()["/v1/chat/completions"], key=key)
-        names = [each.client for each in desk.asked]
+        names = [each.client for each in desk.client.asked]
         assert isinstance(desk.client, FakeEngineClient)
         assert names[0] == names[2] != names[1]
         assert all(name and key not in name for name in names for key in (KEY, OTHER_KEY))

@@ -29,7 +29,6 @@ BAD_FILE = Kind(
 
 
 @case(GIVEN_UP, *SERVER, report="issue 29, item 12 (curl -m 1.3)", before="failed")
-@pytest.mark.asyncio
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses", "/v1/messages"])
 async def test_client_that_gives_up_leaves_a_server_that_is_well_and_answers(tmp_path: Path, path: str) -> None:
     body = ASKED | {"input": "Hello", "max_tokens": 9}
@@ -48,7 +47,6 @@ async def test_client_that_gives_up_leaves_a_server_that_is_well_and_answers(tmp
 
 
 @case(GIVEN_UP, Way.CLI, report="issue 29, item 12 (curl -m 1.3)", before="failed")
-@pytest.mark.asyncio
 async def test_client_of_qwendesk_serve_that_gives_up_can_ask_again() -> None:
     client = FakeEngineClient()
     async with served(client, "--model", str(paths.demo_model())) as server:
@@ -114,7 +112,6 @@ async def test_bad_file_does_not_make_the_window_forget_its_unloaded_model(desk:
 
 
 @case(BAD_FILE, Way.CLI, *SERVER, report="issue 29, item 15", before="failed")
-@pytest.mark.asyncio
 async def test_bad_file_that_a_client_names_is_refused_and_the_loaded_model_answers(tmp_path: Path) -> None:
     bad = bad_files(tmp_path)[0]
     async with served(FakeEngineClient()) as server:
@@ -135,7 +132,6 @@ async def test_bad_file_that_a_client_names_is_refused_and_the_loaded_model_answ
 
 
 @case(BAD_FILE, Way.CLI, report="issue 29, item 15", before="failed")
-@pytest.mark.asyncio
 async def test_qwendesk_serve_prints_no_address_for_a_file_that_is_no_model(tmp_path: Path) -> None:
     for bad in bad_files(tmp_path):
         with pytest.raises(QwenDeskError, match=r"\.gguf"):

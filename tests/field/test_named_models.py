@@ -19,7 +19,6 @@ from tests.field.grid import SERVER, Kind, Way, case
 from tests.field.serving import Served, served
 from tests.server.http_desk import ASKED, http_desk
 
-pytestmark = pytest.mark.asyncio
 _NO_NAME = {Way.MCP: "an MCP server names no model", Way.IMPORT: "an import loads no model"}
 OTHER_MODEL = Kind("The model that a request names isn't the one that answers", _NO_NAME)
 TWINS = Kind(

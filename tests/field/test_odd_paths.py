@@ -12,7 +12,7 @@ from qwendesk.cli import main as cli
 from qwendesk.core import paths
 from qwendesk.mcp.service import McpService
 from tests.chat.exchange.kit import Kit
-from tests.chat.view.composer.test_documents import last_asked, row
+from tests.chat.view.composer.test_documents import row
 from tests.fakes.engine import FakeEngineClient
 from tests.field.grid import SERVER, Kind, Way, case
 from tests.field.serving import served
@@ -61,7 +61,6 @@ def test_the_real_engine_loads_a_model_and_a_picture(
 
 
 @case(ODD_PATHS, *SERVER, report=REPORT, before="held")
-@pytest.mark.asyncio
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses", "/v1/messages"])
 async def test_a_served_model_has_any_name(path: str, tmp_path: Path) -> None:
     for name in NAMES:
@@ -94,13 +93,12 @@ async def test_models_pictures_and_documents_of_any_name_are_dropped(desk: Desk,
         desk.drop(tmp_path / f"{name}.png", tmp_path / f"{name}.txt")
         await desk.until(lambda: len(row(desk).documents) == 1 and len(row(desk).items) == 2)
         await desk.ask("Look")
-        message = last_asked(desk).messages[-1]
+        message = desk.client.asked[-1].messages[-1]
         assert [Path(each.path).suffix for each in message.images] == [".png"]
         assert f"The text of {name}" in message.text
 
 
 @case(ODD_PATHS, Way.IMPORT, report=REPORT, before="held")
-@pytest.mark.asyncio
 async def test_a_data_folder_and_an_export_may_have_any_name(tmp_path: Path) -> None:
     for number, name in enumerate(NAMES):
         folder = tmp_path / str(number) / name
@@ -116,7 +114,6 @@ async def test_a_data_folder_and_an_export_may_have_any_name(tmp_path: Path) -> 
 
 
 @case(ODD_PATHS, Way.MCP, report="servers on the desktop of a user with an umlaut", before="held")
-@pytest.mark.asyncio
 async def test_a_server_may_lie_in_any_folder(service: McpService, odd_folder: Path) -> None:
     shutil.copytree(ROOT / "tests" / "mcp", odd_folder / "mcp", ignore=shutil.ignore_patterns("__pycache__"))
     server = hostile("sizes")

@@ -91,7 +91,6 @@ def own_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @case(FLOOD, Way.WINDOW, report=FOUND, before="failed")
-@pytest.mark.asyncio
 async def test_a_compressed_answer_is_not_unpacked(remote: RemoteDesk) -> None:
     server, answer = await answered(remote, BOMB)
 
@@ -100,7 +99,6 @@ async def test_a_compressed_answer_is_not_unpacked(remote: RemoteDesk) -> None:
 
 
 @case(FLOOD, Way.WINDOW, report=FOUND, before="failed")
-@pytest.mark.asyncio
 @pytest.mark.parametrize("part", ["content", "reasoning_content"])
 async def test_a_text_without_an_end_is_ended(remote: RemoteDesk, monkeypatch: pytest.MonkeyPatch, part: str) -> None:
     monkeypatch.setattr(answer_reader, "_MOST_CHARACTERS", 1000)
@@ -111,7 +109,6 @@ async def test_a_text_without_an_end_is_ended(remote: RemoteDesk, monkeypatch: p
 
 
 @case(FLOOD, Way.WINDOW, report=FOUND, before="failed")
-@pytest.mark.asyncio
 async def test_events_that_mean_nothing_end_at_their_size(remote: RemoteDesk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "_MOST_STREAM_BYTES", 50_000)
     _, answer = await answered(
@@ -123,7 +120,6 @@ async def test_events_that_mean_nothing_end_at_their_size(remote: RemoteDesk, mo
 
 
 @case(FLOOD, Way.WINDOW, report=FOUND, before="failed")
-@pytest.mark.asyncio
 async def test_a_server_waits_for_whoever_reads(remote: RemoteDesk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answer_stream, "_MOST_UNREAD", 4)
     words = [piece({"content": f"{number} "}) for number in range(60)]
@@ -154,7 +150,6 @@ def test_blanks_without_an_end_are_not_held_back() -> None:
 
 
 @case(FLOOD, Way.WINDOW, report=FOUND, before="failed")
-@pytest.mark.asyncio
 async def test_large_json_is_decoded_on_a_thread(remote: RemoteDesk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "LARGE_BYTES", 300)
     decoded_by: list[str] = []
@@ -179,7 +174,6 @@ def test_the_command_line_ends_too(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @case(FLOOD, Way.MCP, report=FOUND, before="failed")
-@pytest.mark.asyncio
 @pytest.mark.usefixtures("own_config")
 async def test_an_mcp_server_s_compressed_answer_is_not_unpacked(remote: RemoteDesk) -> None:
     server = await remote.serve({"/mcp": BOMB})
@@ -197,7 +191,6 @@ def test_the_hub_s_compressed_answer_is_not_unpacked() -> None:
 
 
 @case(DEAD, Way.WINDOW, report=FOUND, before="failed")
-@pytest.mark.asyncio
 @pytest.mark.usefixtures("short_silence")
 async def test_a_stream_in_which_nothing_comes_ends_with_what_had_arrived(remote: RemoteDesk) -> None:
     server, answer = await answered(remote, HANGS)
@@ -208,7 +201,6 @@ async def test_a_stream_in_which_nothing_comes_ends_with_what_had_arrived(remote
 
 
 @case(DEAD, Way.WINDOW, report=FOUND, before="failed")
-@pytest.mark.asyncio
 async def test_a_server_that_never_begins_is_given_up(remote: RemoteDesk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "FIRST_SILENCE_S", 0.05)
     _, answer = await answered(remote, Stream([], holds=True))
@@ -217,7 +209,6 @@ async def test_a_server_that_never_begins_is_given_up(remote: RemoteDesk, monkey
 
 
 @case(DEAD, Way.WINDOW, report=FOUND, before="failed")
-@pytest.mark.asyncio
 async def test_a_question_about_models_that_is_answered_byte_by_byte_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "_WHOLE_ASK_S", 0.1)
     server = await made_up_server.MadeUpServer({"/v1/models": Stream([b"[" * 5], holds=True)}).start()
@@ -230,7 +221,6 @@ async def test_a_question_about_models_that_is_answered_byte_by_byte_ends(monkey
 
 
 @case(DEAD, Way.WINDOW, report=FOUND, before="failed")
-@pytest.mark.asyncio
 async def test_headers_and_refusals_byte_by_byte_end(remote: RemoteDesk, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each byte comes in time, so that only a limit for all of them ends it."""
     monkeypatch.setattr(connection, "FIRST_SILENCE_S", 0.3)
@@ -283,7 +273,6 @@ async def serving(remote: RemoteDesk, folder: Path, answer: Any) -> AsyncIterato
 
 @case(DEAD, *SERVER, report=FOUND, before="failed")
 @case(FLOOD, *SERVER, report=FOUND, before="failed")
-@pytest.mark.asyncio
 @pytest.mark.usefixtures("short_silence")
 @pytest.mark.parametrize("way", APIS)
 @pytest.mark.parametrize(("answer", "said"), [(HANGS, "has sent nothing for"), (BOMB, "compresses its answers")])
@@ -301,7 +290,6 @@ async def test_clients_of_our_server_are_told(
 
 
 @case(DEAD, Way.MCP, report=FOUND, before="held")
-@pytest.mark.asyncio
 @pytest.mark.usefixtures("own_config")
 async def test_an_mcp_server_over_http_that_never_answers_is_given_up(remote: RemoteDesk) -> None:
     other = await remote.serve({"/mcp": Stream([], holds=True)})
@@ -322,7 +310,6 @@ def test_a_dead_connection_is_found_wherever_the_server_is(address: str, monkeyp
 
 
 @case(ODD_NUMBERS, Way.WINDOW, report=FOUND, before="failed")
-@pytest.mark.asyncio
 @pytest.mark.parametrize("number", [10**300, -5])
 async def test_the_numbers_of_an_answer_are_bounded(remote: RemoteDesk, number: int) -> None:
     timings = dict.fromkeys(("cache_n", "prompt_n", "predicted_n", "draft_n", "draft_n_accepted"), number)
@@ -344,7 +331,6 @@ async def test_the_numbers_of_an_answer_are_bounded(remote: RemoteDesk, number: 
 
 
 @case(ODD_NUMBERS, Way.WINDOW, report=FOUND, before="failed")
-@pytest.mark.asyncio
 async def test_what_a_server_says_of_its_models_is_bounded(remote: RemoteDesk) -> None:
     odd = [{"id": "two\nlines"}, {"id": "x" * 301}, {"id": 5}, {"id": ""}]
     meta = {"n_ctx": 10**300, "n_ctx_train": -1, "n_params": 1e300, "size": True}
@@ -366,7 +352,6 @@ async def test_what_a_server_says_of_its_models_is_bounded(remote: RemoteDesk) -
 
 
 @case(ODD_NUMBERS, Way.WINDOW, report=FOUND, before="failed")
-@pytest.mark.asyncio
 async def test_a_context_of_thousands_of_digits_is_none(remote: RemoteDesk) -> None:
     replies = made_up_server.ollama()
     replies["/api/show"] = {"parameters": f"num_ctx {'9' * 5000}", "capabilities": ["completion"] * 5000}

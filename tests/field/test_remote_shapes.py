@@ -68,7 +68,6 @@ async def remote() -> AsyncIterator[RemoteDesk]:
 
 
 @case(ODD_CHUNKS, Way.WINDOW, report="cline#8518", before="failed")
-@pytest.mark.asyncio
 async def test_what_cant_be_read_of_a_chunk_is_left_out(remote: RemoteDesk) -> None:
     for kind, events in CHUNKS.items():
         _, answer = await answered(remote, Stream(events))
@@ -76,7 +75,6 @@ async def test_what_cant_be_read_of_a_chunk_is_left_out(remote: RemoteDesk) -> N
 
 
 @case(ODD_CHUNKS, Way.WINDOW, report="cline#8518", before="failed")
-@pytest.mark.asyncio
 async def test_a_call_is_kept_though_a_field_of_it_is_odd(remote: RemoteDesk) -> None:
     odd = {"index": "0", "id": 5, "function": None}
     begun = {"index": 0, "type": None, "function": {"name": "search", "arguments": '{"q": '}}
@@ -88,14 +86,12 @@ async def test_a_call_is_kept_though_a_field_of_it_is_odd(remote: RemoteDesk) ->
 
 @case(ODD_STREAMS, Way.WINDOW, report="ramalama#2837", before="failed")
 @case(ODD_STREAMS, Way.WINDOW, report="big-AGI#681", before="failed")
-@pytest.mark.asyncio
 async def test_a_stream_is_read_whatever_it_is_called(remote: RemoteDesk) -> None:
     for kind, stream in STREAMS.items():
         _, answer = await answered(remote, stream)
         assert (kind, answer.text, answer.error) == (kind, "Hi", "")
 
 
-@pytest.mark.asyncio
 async def test_what_is_no_answer_is_still_told(remote: RemoteDesk) -> None:
     page = Refusal(200, b"<html>Please sign in</html>", {"Content-Type": "text/html"})
     for reply in (page, Refusal(200, b"{oops"), Refusal(200, []), Stream(["[1]", HI, END]), Stream(["{oops", HI, END])):
@@ -114,7 +110,6 @@ def test_the_command_line_reads_it_too(answer: Any, capsys: pytest.CaptureFixtur
 
 @case(ODD_CHUNKS, *SERVER, report="cline#8518", before="failed")
 @case(ODD_STREAMS, *SERVER, report="ramalama#2837", before="failed")
-@pytest.mark.asyncio
 @pytest.mark.parametrize("way", APIS)
 @pytest.mark.parametrize("answer", [Stream([HI, END, usage(1, 1) | {"usage": COUNTS}]), STREAMS["no content type"]])
 async def test_clients_of_our_server_get_it(remote: RemoteDesk, tmp_path: Path, way: Way, answer: Any) -> None:

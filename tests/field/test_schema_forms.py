@@ -145,7 +145,7 @@ def check(demo: Demo, schemas: list[str], forms: Forms) -> None:
 
 def schemas_of(client: FakeEngineClient) -> list[str]:
     """The schemas of the answers that were asked for."""
-    return [each.options.json_schema for each in client.requests if isinstance(each, Generate)]
+    return [each.options.json_schema for each in client.asked]
 
 
 def body_of(path: str, schema: Any) -> dict[str, Any]:
@@ -233,7 +233,6 @@ async def test_an_answer_by_a_schema_in_the_window(desk: Desk, demo: Demo) -> No
     check(demo, schemas_of(desk.client), forms)
 
 
-@pytest.mark.asyncio
 @case(PATTERNS, Way.IMPORT, report="llama.cpp#9903", before="failed")
 @case(LONG_NUMBERS, Way.IMPORT, report="powercontext#1098", before="failed")
 @case(LISTED, Way.IMPORT, report="llama.cpp#14227", before="failed")

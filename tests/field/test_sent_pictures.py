@@ -72,7 +72,7 @@ async def images(desk: HttpDesk, path: str, body: Any) -> list[bytes]:
     """The pictures that reach the engine."""
     async with desk.request("POST", path, body) as response:
         assert response.status == 200, await response.text()
-    return [image.data for message in desk.asked[-1].messages for image in message.images]
+    return [image.data for message in desk.client.asked[-1].messages for image in message.images]
 
 
 def asked(path: str, part: dict[str, Any], role: str = "user") -> dict[str, Any]:
@@ -91,7 +91,6 @@ def usual(path: str, url: str) -> dict[str, Any]:
 
 @case(ODD_BASE64, *SERVER, report="found by trying: 9 of 9 refused", before="failed")
 @pytest.mark.parametrize("path", [CHAT, RESPONSES, MESSAGES])
-@pytest.mark.asyncio
 async def test_odd_base64_is_read(tmp_path: Path, path: str) -> None:
     async with http_desk(tmp_path) as desk:
         for name, url in ODD.items():
@@ -99,7 +98,6 @@ async def test_odd_base64_is_read(tmp_path: Path, path: str) -> None:
 
 
 @case(ODD_BASE64, Way.MCP, report="base64 of Python's encodebytes has line breaks", before="failed")
-@pytest.mark.asyncio
 async def test_odd_base64_of_an_mcp_server_is_read(service: McpService) -> None:  # noqa: F811
     await added(service, hostile("half characters"))
     assert (await call(service, "go")).endswith("(picture 1)")
@@ -132,18 +130,16 @@ PARTS: list[dict[str, Any]] = [
 
 @case(LOST_PICTURES, *SERVER, report="found by trying the parts of each API", before="failed")
 @pytest.mark.parametrize("path", [CHAT, RESPONSES, MESSAGES])
-@pytest.mark.asyncio
 async def test_a_picture_in_any_part_is_read(tmp_path: Path, path: str) -> None:
     async with http_desk(tmp_path) as desk:
         for part in PARTS:
             assert await images(desk, path, asked(path, part)) == [PNG], part
             assert await images(desk, path, asked(path, part, role="system")) == [PNG], part
-        first = desk.asked[-1].messages
+        first = desk.client.asked[-1].messages
         assert [(each.role, len(each.images)) for each in first if each.images] == [("user", 1)], "as templates want it"
 
 
 @case(LOST_PICTURES, *SERVER, report="pictures in results of tools", before="held")
-@pytest.mark.asyncio
 async def test_pictures_in_results_of_tools_are_read(tmp_path: Path) -> None:
     call = {"id": "a", "function": {"name": "look", "arguments": "{}"}}
     bodies = {
@@ -161,7 +157,7 @@ async def test_pictures_in_results_of_tools_are_read(tmp_path: Path) -> None:
     async with http_desk(tmp_path) as desk:
         for path, body in bodies.items():
             assert await images(desk, path, body) == [PNG]
-            assert desk.asked[-1].messages[-1].role == "tool"
+            assert desk.client.asked[-1].messages[-1].role == "tool"
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
@@ -179,7 +175,6 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 @case(LOST_PICTURES, *SERVER, report="found by trying the parts of each API", before="failed")
 @pytest.mark.parametrize("path", [CHAT, RESPONSES, MESSAGES])
-@pytest.mark.asyncio
 async def test_what_cannot_be_read_is_refused_by_name(tmp_path: Path, path: str) -> None:
     async with http_desk(tmp_path) as desk:
         for part, words in REFUSED:
@@ -190,22 +185,20 @@ async def test_what_cannot_be_read_is_refused_by_name(tmp_path: Path, path: str)
             assert path == MESSAGES or "content[0]" in error["param"], part
         text = base64.b64encode("Grüße".encode()).decode()
         await images(desk, path, asked(path, {"type": "file", "file": {"filename": "a.txt", "file_data": text}}))
-        assert desk.asked[-1].messages[0].text == "a.txt\nGrüße\n?"
+        assert desk.client.asked[-1].messages[0].text == "a.txt\nGrüße\n?"
 
 
 @case(LOST_PICTURES, Way.CHAT, Way.RESPONSES, report="Codex drops its pictures only for this code", before="failed")
-@pytest.mark.asyncio
 async def test_what_the_engine_finds_to_be_no_picture_is_named_too(tmp_path: Path) -> None:
     for path, name in ((CHAT, "messages[0].content[0].image_url"), (RESPONSES, "input[0].content[0].image_url")):
         failed = RequestFailed(id=0, title="Unknown picture format", sentence=f'QwenDesk can\'t open "{name}".')
         async with http_desk(tmp_path, [ScriptedAnswer(fail=failed)]) as desk:
             error = (await desk.json("POST", path, asked(path, usual(path, "AAAA"))))["error"]
             assert (error["param"], error["code"]) == (name, "invalid_value")
-            assert desk.asked[-1].messages[0].images[0].path == name
+            assert desk.client.asked[-1].messages[0].images[0].path == name
 
 
 @case(LOST_PICTURES, *SERVER, report="odd picture formats, EXIF", before="held")
-@pytest.mark.asyncio
 async def test_odd_formats_arrive_upright(tmp_path: Path) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6  # turn it right by 90 degrees
@@ -216,6 +209,6 @@ async def test_odd_formats_arrive_upright(tmp_path: Path) -> None:
                 encoded = base64.b64encode(content).decode()
                 url = encoded if path == MESSAGES else f"data:image/{kind.lower()};base64,{encoded}"
                 assert await images(desk, path, asked(path, usual(path, url))) == [content]
-            (image,) = desk.asked[-1].messages[0].images
+            (image,) = desk.client.asked[-1].messages[0].images
             height, width, _ = vision.read_picture(image).pixels.shape
             assert (width, height) == ((20, 30) if kind == "JPEG" else (30, 20)), kind

@@ -51,7 +51,6 @@ def test_plan_of_a_later_shard_counts_the_whole_model(tmp_path: Path, capsys: py
 
 
 @case(LATER_SHARD, Way.CLI, report="issue 29, item 15", before="failed")
-@pytest.mark.asyncio
 async def test_qwendesk_serve_with_a_later_shard_loads_the_first(tmp_path: Path) -> None:
     shards = split_model(tmp_path)
     async with served(FakeEngineClient(), "--model", str(shards[2])) as server:
@@ -61,7 +60,6 @@ async def test_qwendesk_serve_with_a_later_shard_loads_the_first(tmp_path: Path)
 
 
 @case(LATER_SHARD, Way.CLI, report="issue 29, item 15", before="failed")
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("number", "name", "words"),
     [
@@ -85,7 +83,6 @@ async def test_shard_that_is_alone_or_renamed_is_named_and_nothing_is_served(
 
 
 @case(LATER_SHARD, *SERVER, report="issue 29, item 15", before="failed")
-@pytest.mark.asyncio
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses", "/v1/messages"])
 async def test_split_model_is_one_model_by_its_name_without_numbers(path: str) -> None:
     folder = default_models_folder()
@@ -113,7 +110,6 @@ def _model(desk: Desk) -> str:
     return "" if report is None else report.options.model
 
 
-@pytest.mark.asyncio
 async def test_command_line_without_a_library_takes_shard_1_too(tmp_path: Path) -> None:
     shards = split_model(tmp_path)
     assert (await with_companions(shards[1])).model == str(shards[0])

@@ -16,7 +16,7 @@ from qwendesk.cli import main as cli
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.client import WorkerClient
-from qwendesk.engine.protocol import Generate, TemplateAbilities
+from qwendesk.engine.protocol import TemplateAbilities
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.server.served_models import ServedModels
 from qwendesk.server.service import ServerOptions, ServerService
@@ -91,7 +91,6 @@ async def served_base(base_model: Path, tmp_path: Path, request: pytest.FixtureR
         await engine.close()
 
 
-@pytest.mark.asyncio
 @case(NO_TEMPLATE, *SERVER, report="gemma-3-270m of PyPI, by hand", before="failed")
 async def test_a_question_to_the_server_is_put_as_its_family_puts_it(served_base: ServedBase) -> None:
     completed = await served_base.post("/v1/completions", prompt=PROMPT)
@@ -100,7 +99,6 @@ async def test_a_question_to_the_server_is_put_as_its_family_puts_it(served_base
     assert [text.strip() for text in await served_base.texts()] == [expected] * 3
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("served_base", [(f"{VISION_START}=1000",)], indirect=True)
 @case(CONTROL_TOKENS, *SERVER, report="gemma-3-270m of PyPI, by hand", before="held")
 async def test_a_control_token_is_no_text_of_an_answer(served_base: ServedBase) -> None:
@@ -138,14 +136,14 @@ async def test_the_window_says_what_the_model_is_and_offers_another_template(des
     assert desk.text_of(f"thread.template.words.{turn}") == BASE_MODEL
     formats = []
     for _ in range(3):
-        n_asked = len(asked(desk))
+        n_asked = len(desk.client.asked)
         desk.click(f"thread.footer.template.{turn}")
-        await desk.until(lambda n_asked=n_asked: len(asked(desk)) > n_asked and not desk.parts.chat.busy)
+        await desk.until(lambda n_asked=n_asked: len(desk.client.asked) > n_asked and not desk.parts.chat.busy)
         await desk.until(lambda: desk.is_shown(f"thread.footer.template.{turn}"))
-        formats.append(asked(desk)[-1].options.chat_format)
+        formats.append(desk.client.asked[-1].options.chat_format)
     assert formats == ["plain", "none", "gemma"]
     await desk.ask("And a quant?")
-    assert asked(desk)[-1].options.chat_format == "gemma", "the chat keeps it"
+    assert desk.client.asked[-1].options.chat_format == "gemma", "the chat keeps it"
     assert not desk.is_shown(f"thread.template.{turn}"), "only the last answer offers it"
 
 
@@ -156,7 +154,3 @@ async def test_what_an_answer_spells_is_shown_as_it_is_spelt(desk: Desk) -> None
     desk.client.answers = [ScriptedAnswer(text="The mark is `<end_of_turn>`.")]
     await desk.ask("What ends a turn?")
     assert desk.parts.chat.conversation.turns[-1].answer.text == "The mark is `<end_of_turn>`."
-
-
-def asked(desk: Desk) -> list[Generate]:
-    return [each for each in desk.client.requests if isinstance(each, Generate)]

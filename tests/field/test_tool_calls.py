@@ -69,7 +69,7 @@ APIS = {
 
 def api(test: Any) -> Any:
     """Run a test with each API."""
-    return pytest.mark.asyncio(pytest.mark.parametrize("path", APIS.values(), ids=[way.name for way in APIS])(test))
+    return pytest.mark.parametrize("path", APIS.values(), ids=[way.name for way in APIS])(test)
 
 
 @pytest.fixture(scope="module")

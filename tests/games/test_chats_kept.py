@@ -24,8 +24,6 @@ from qwendesk.hardware.programs import RunningProgram
 from qwendesk.settings.service import SettingsService
 from tests.games.conftest import GAME, rule
 
-pytestmark = pytest.mark.asyncio
-
 NOTES = "Here are my notes, read them well. " + "Experts are stored in RAM, and attention stays on the card. " * 60
 QUESTIONS = (NOTES + "What is VRAM spill?", "What is the KV cache?")
 GREEDY = {"temperature": "0", "max_tokens": "60"}

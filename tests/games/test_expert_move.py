@@ -14,13 +14,11 @@ ON_CPU_ALONE = msgspec.structs.replace(REPORT, allocations=REPORT.allocations[1:
 MOVED = msgspec.structs.replace(REPORT, options=msgspec.structs.replace(REPORT.options, n_cpu_moe=40))
 
 
-@pytest.mark.asyncio
 async def test_all_experts_move_and_the_rest_stays() -> None:
     options = await experts_on_cpu(REPORT, lambda _options: (moe_35b(), mmproj_facts()), 46 * GIB)
     assert options == msgspec.structs.replace(REPORT.options, n_cpu_moe=40, load_mode="none")
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("report", "headers", "ram_gib"),
     [

@@ -22,7 +22,6 @@ from tests.hardware.probes.x_windows import XWindows
 from tests.links import can_link
 from tests.xvfb import running_xvfb
 
-pytestmark = pytest.mark.asyncio
 _ROOT = Path(__file__).resolve().parents[2]
 _WAITS = "import sys; print('runs', flush=True); sys.stdin.read()"
 

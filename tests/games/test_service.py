@@ -14,8 +14,6 @@ from qwendesk.hardware.programs import RunningProgram
 from tests.fakes.engine import ScriptedAnswer
 from tests.games.conftest import GAME, ON_CPU, OPTIONS, GameDesk, rule
 
-pytestmark = pytest.mark.asyncio
-
 OTHER = LoadOptions(model="/models/Qwen3.5-9B.gguf")
 
 

@@ -21,7 +21,6 @@ LONG = 32_768
 """The demo's whole context: its KV cache is then most of what is allocated."""
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("variables", "options", "too_much"),
     [
@@ -85,7 +84,6 @@ def too_long(n_ctx: int, **options: object) -> DecidedOptions:
 
 
 @on_vulkan
-@pytest.mark.asyncio
 async def test_buffer_above_the_drivers_limit_is_named():
     """The limit of this driver is gigabytes, so the engine's variable lowers it: what it then does is the same."""
     async with client_with({"GGML_VK_FORCE_MAX_BUFFER_SIZE": str(16 * MIB)}) as client:
@@ -97,7 +95,6 @@ async def test_buffer_above_the_drivers_limit_is_named():
 
 
 @on_vulkan
-@pytest.mark.asyncio
 async def test_cache_above_the_devices_storage_limit_is_named():
     """128 MiB for this driver; each K tensor of the demo has 256 bytes for a token."""
     async with client_with(ONE_DEVICE) as client:

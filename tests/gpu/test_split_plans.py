@@ -44,7 +44,6 @@ def pc_with_cards(sizes_gib: tuple[int, ...]) -> MachineMemory:
     )
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("model", "sizes_gib"),
     [

@@ -165,7 +165,6 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
     await desk.updates.close()
 
 
-@pytest.mark.asyncio
 async def test_button_finds_a_newer_version_and_it_is_saved(desk: Desk) -> None:
     await desk.check()
 
@@ -175,7 +174,6 @@ async def test_button_finds_a_newer_version_and_it_is_saved(desk: Desk) -> None:
     assert (desk.folder / "app-updates.json").is_file()
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("version", [__version__, "0.0.1", "99.1.0rc1", "99.1.0.dev1"])
 async def test_older_versions_and_previews_are_not_offered(desk: Desk, version: str) -> None:
     desk.answer = msgspec.structs.replace(NEXT, version=version)
@@ -185,7 +183,6 @@ async def test_older_versions_and_previews_are_not_offered(desk: Desk, version: 
     assert (desk.updates.state.value.newer, desk.updates.state.value.done) == (None, NOW)
 
 
-@pytest.mark.asyncio
 async def test_weekly_check_needs_the_permission_for_look_ups(desk: Desk) -> None:
     await desk.hour_passes()
     assert (desk.n_asked, desk.waits.seconds) == (0, [60.0, 3600.0])
@@ -202,7 +199,6 @@ async def test_weekly_check_needs_the_permission_for_look_ups(desk: Desk) -> Non
     assert desk.n_asked == 2
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("forbidden", ["offline", "metered"])
 async def test_nothing_is_asked_offline_or_on_a_metered_connection(desk: Desk, forbidden: str) -> None:
     desk.settings.change({"look_up_weekly": True, "offline": forbidden == "offline"})
@@ -213,7 +209,6 @@ async def test_nothing_is_asked_offline_or_on_a_metered_connection(desk: Desk, f
     assert desk.n_asked == 0
 
 
-@pytest.mark.asyncio
 async def test_permission_that_is_taken_back_drops_the_answer(desk: Desk) -> None:
     desk.settings.change({"look_up_weekly": True})
     desk.on_asked = lambda: desk.settings.change({"look_up_weekly": False})
@@ -224,7 +219,6 @@ async def test_permission_that_is_taken_back_drops_the_answer(desk: Desk) -> Non
     assert not (desk.folder / "app-updates.json").exists()
 
 
-@pytest.mark.asyncio
 async def test_failure_is_said_and_tried_again_after_a_day(desk: Desk) -> None:
     desk.settings.change({"look_up_weekly": True})
     desk.answer = HubError("not_found", "Not found", "It has no release.")
@@ -239,7 +233,6 @@ async def test_failure_is_said_and_tried_again_after_a_day(desk: Desk) -> None:
     assert (desk.updates.state.value.newer, desk.updates.state.value.problem) == (NEXT, "")
 
 
-@pytest.mark.asyncio
 async def test_failure_keeps_the_version_that_is_known(desk: Desk) -> None:
     await desk.check()
     desk.answer = HubError("busy", "Server busy", "Try again later.")
@@ -247,7 +240,6 @@ async def test_failure_keeps_the_version_that_is_known(desk: Desk) -> None:
     assert (desk.updates.state.value.newer, desk.updates.state.value.problem) == (NEXT, "Try again later.")
 
 
-@pytest.mark.asyncio
 async def test_after_a_restart_the_newer_version_is_known_until_it_is_installed(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -266,7 +258,6 @@ async def test_after_a_restart_the_newer_version_is_known_until_it_is_installed(
     assert desk.n_asked == 1
 
 
-@pytest.mark.asyncio
 async def test_notes_are_shown_as_a_few_short_lines(desk: Desk) -> None:
     long = f"<b>Bold</b> \x1b[31m\u202e{'x' * 5_000}\n" + "\n".join(f"line {number}" for number in range(5_000))
     desk.answer = msgspec.structs.replace(NEXT, notes=long)

@@ -73,22 +73,6 @@ def test_withdrawn_quant_belongs_to_one_model() -> None:
     assert SHIPPED.deletion("unsloth/Qwen3.5-397B-A17B-GGUF", part) is None
 
 
-def test_mxfp4_moe_is_listed_under_its_name() -> None:
-    found = SHIPPED.find_file("unsloth/Qwen3.5-35B-A3B-GGUF", "Qwen3.5-35B-A3B-MXFP4_MOE.gguf")
-    notes = SHIPPED.notes("Qwen3.5-35B-A3B", "unsloth", "MXFP4_MOE")
-
-    assert found is not None
-    assert found.file.quant == "MXFP4_MOE"
-    assert "on purpose" in notes[0].text
-    assert not notes[0].instead
-
-
-def test_repair_dates_are_those_of_the_four_large_models() -> None:
-    assert {each.repo for each in SHIPPED.contents.cut_offs} == {
-        f"unsloth/Qwen3.5-{size}-GGUF" for size in ("35B-A3B", "27B", "122B-A10B", "397B-A17B")
-    }
-
-
 def test_numbers_and_notes_have_sources() -> None:
     assert all(each.source and each.series for each in SHIPPED.contents.quality)
     assert all(each.source for each in SHIPPED.contents.notes)
@@ -106,14 +90,6 @@ def test_flash_next_has_its_shards_and_nothing_that_the_engine_cannot_load() -> 
     assert models["UD-IQ4_XS"].n_bytes == 93_682_584_224
     assert all(part.is_exact and part.sha256 for part in models["UD-IQ4_XS"].parts)
     assert not any("mtp" in file.path.lower() for file in models.values())
-
-
-def test_quants_of_flash_next_were_compared_with_the_unquantized_model() -> None:
-    found = [each for each in SHIPPED.contents.quality if each.model == "Qwen3.8-Flash-Next"]
-    divergence = {each.quant: each.value for each in found if each.measure == "KL divergence"}
-    same = {each.quant: each.value for each in found if each.measure == "same top token"}
-    assert (divergence["UD-IQ4_XS"], same["UD-IQ4_XS"]) == (0.084, 89.6)
-    assert sorted(divergence, key=lambda quant: divergence[quant]) == sorted(same, key=lambda quant: -same[quant])
 
 
 def test_every_licence_has_a_source_and_only_that_of_flash_next_restricts() -> None:
@@ -146,22 +122,6 @@ def test_presets_match_those_of_the_app() -> None:
     used = sampling("qwen3.5", "precise", thinking=True)
     assert (shipped.temperature, shipped.presence_penalty) == (used["temperature"], used["presence_penalty"])
     assert all(each.presets in SHIPPED.contents.presets for each in SHIPPED.models)
-
-
-def test_first_uploads_of_qwen38_27b_are_replaced_or_withdrawn() -> None:
-    repo = "unsloth/Qwen3.8-27B-GGUF"
-    first_upload = "bee238bbeb3dc0a34bde4d0dedbaee1f98c009e8bb4226f03070054c12fb1372"
-
-    replaced = SHIPPED.superseded(first_upload)
-    withdrawn = SHIPPED.deletion(repo, "Qwen3.8-27B-IQ4_XS.gguf")
-
-    assert replaced is not None
-    assert (replaced.path, replaced.reason) == (
-        "Qwen3.8-27B-UD-Q4_K_XL.gguf", "replaced by a smaller file of like quality"
-    )  # fmt: skip
-    assert SHIPPED.is_current(replaced.replaced_by)
-    assert withdrawn is not None
-    assert SHIPPED.find_file(repo, withdrawn.instead) is not None
 
 
 @pytest.mark.parametrize(

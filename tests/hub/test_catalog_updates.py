@@ -102,12 +102,6 @@ def test_answer_without_news_keeps_the_catalog(tmp_path: Path) -> None:
     assert store.catalog is not before
 
 
-def test_damaged_file_counts_as_empty(tmp_path: Path) -> None:
-    (tmp_path / "catalog-updates.json").write_bytes(b"{")
-
-    assert CatalogStore(lambda: KNOWN, tmp_path).catalog is KNOWN
-
-
 MODEL = "Qwen3.5-35B-A3B"
 Q4, Q8 = f"{MODEL}-Q4_K_M.gguf", f"{MODEL}-Q8_0.gguf"
 WITH_Q4 = catalog(files=[CatalogFile(Q4, 10, quant="Q4_K_M", sha256=OLD, is_exact=True)])

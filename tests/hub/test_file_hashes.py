@@ -78,9 +78,3 @@ def test_file_changed_during_hashing_is_not_remembered(tmp_path: Path) -> None:
     memory.hash_file(path, progress=lambda _done, _total: write(path, b"longer") and None)
 
     assert memory.recall(path) is None
-
-
-def test_damaged_file_counts_as_empty(tmp_path: Path) -> None:
-    notes = write(tmp_path / "hashes.json", b'{"broken')
-
-    assert HashMemory(notes).recall(write(tmp_path / "file", b"one")) is None

@@ -66,10 +66,6 @@ def test_mmproj_in_another_folder_is_taken_if_its_header_names_the_model() -> No
     assert pair_mmproj(model("/a/m.gguf", "Qwen3.5-35B-A3B"), [pictures]) == pictures
 
 
-def test_an_mmproj_of_another_size_with_the_same_width_is_not_taken() -> None:
-    assert pair_mmproj(model("/a/Qwen3.5-35B-A3B-Q4_K_M.gguf"), [mmproj("/a/mmproj-Qwen3.5-2B-F16.gguf")]) is None
-
-
 def test_named_mmproj_wins_over_a_neighbour() -> None:
     right, neighbour = mmproj("/a/x.gguf", "Qwen3.5-27B"), mmproj("/a/a.gguf", "Something else")
 

@@ -33,38 +33,32 @@ from tests.mcp.servers import (
 )
 
 
-@pytest.mark.asyncio
 async def test_program_that_does_not_exist_is_named(service: McpService) -> None:
     await added(service, NewServer(ServerConfig(new_id(), "Gone", command="no-such-program")))
     assert problem(service).startswith("The program no-such-program was not found.")
 
 
-@pytest.mark.asyncio
 async def test_folder_that_does_not_exist_is_named(service: McpService, tmp_path: Path) -> None:
     await added(service, friendly(folder=str(tmp_path / "none")))
     assert problem(service) == f"The folder {tmp_path / 'none'} doesn't exist. Choose another."
 
 
-@pytest.mark.asyncio
 async def test_program_that_ends_at_once_shows_what_it_wrote(service: McpService) -> None:
     await added(service, hostile("crashes"))
     assert "didn't answer as an MCP server" in problem(service)
     assert service.state.value.servers[0].log == ("reading the settings", "no key given")
 
 
-@pytest.mark.asyncio
 async def test_address_that_nobody_serves_is_named(service: McpService) -> None:
     await added(service, NewServer(ServerConfig(new_id(), "Gone", address="http://127.0.0.1:9/mcp")))
     assert problem(service).startswith("http://127.0.0.1:9/mcp didn't answer as an MCP server")
 
 
-@pytest.mark.asyncio
 async def test_server_that_prints_other_things_too_works(service: McpService) -> None:
     await added(service, hostile("prints"))
     assert "IGNORE" in await call(service, "go")
 
 
-@pytest.mark.asyncio
 async def test_server_that_never_answers_is_given_up() -> None:
     service = McpService(make_server=functools.partial(RunningMcpServer, start_s=1.0))
     await added(service, hostile("never"))
@@ -72,7 +66,6 @@ async def test_server_that_never_answers_is_given_up() -> None:
     await service.close()
 
 
-@pytest.mark.asyncio
 async def test_call_that_is_never_answered_fails_and_the_server_can_be_stopped() -> None:
     service = McpService(make_server=functools.partial(RunningMcpServer, call_s=1.0))
     await added(service, hostile("silent"))
@@ -81,7 +74,6 @@ async def test_call_that_is_never_answered_fails_and_the_server_can_be_stopped()
     await service.close()
 
 
-@pytest.mark.asyncio
 async def test_server_that_dies_in_the_middle_is_started_again_for_the_next_call(service: McpService) -> None:
     server = await added(service, hostile("dies"))
     for _ in range(2):
@@ -92,7 +84,6 @@ async def test_server_that_dies_in_the_middle_is_started_again_for_the_next_call
     assert phase(service, server.id) == "running"
 
 
-@pytest.mark.asyncio
 async def test_server_that_keeps_failing_is_left_alone_for_a_while() -> None:
     now = [0.0]
 
@@ -114,7 +105,6 @@ async def test_server_that_keeps_failing_is_left_alone_for_a_while() -> None:
     await service.close()
 
 
-@pytest.mark.asyncio
 async def test_huge_result_is_cut(service: McpService) -> None:
     await added(service, hostile("huge"))
     text = await call(service, "go")
@@ -122,7 +112,6 @@ async def test_huge_result_is_cut(service: McpService) -> None:
     assert text.endswith("(cut off: 5,000,000 characters in all)")
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("kind", ["endless line", "endless lines"])
 async def test_endless_output_is_ended_while_the_app_goes_on(service: McpService, kind: str) -> None:
     server = await added(service, hostile(kind))
@@ -131,7 +120,6 @@ async def test_endless_output_is_ended_while_the_app_goes_on(service: McpService
     assert phase(service, server.id) == "failed"
 
 
-@pytest.mark.asyncio
 async def test_endless_log_does_not_stand_in_the_way_of_the_end() -> None:
     service = McpService(make_server=functools.partial(RunningMcpServer, call_s=1.0))
     await added(service, hostile("endless log"))
@@ -140,7 +128,6 @@ async def test_endless_log_does_not_stand_in_the_way_of_the_end() -> None:
     await service.close()
 
 
-@pytest.mark.asyncio
 async def test_damaged_and_too_many_pictures_are_told_in_words(service: McpService) -> None:
     await added(service, hostile("pictures"))
     answer = await service.call(tool_of(service, "go"), {}, no_progress)
@@ -148,7 +135,6 @@ async def test_damaged_and_too_many_pictures_are_told_in_words(service: McpServi
     assert answer.text.count("can't be shown") == 2 + 20 - MOST_IMAGES
 
 
-@pytest.mark.asyncio
 async def test_names_cannot_imitate_tools_of_the_app(service: McpService) -> None:
     await added(service, hostile("imitates", name="Edit file"))
     tools = service.state.value.tools
@@ -161,7 +147,6 @@ async def test_names_cannot_imitate_tools_of_the_app(service: McpService) -> Non
     assert all(tool.title.startswith("Edit file: ") and tool.title.isprintable() for tool in tools)
 
 
-@pytest.mark.asyncio
 async def test_only_so_many_tools_and_so_much_description_are_taken(service: McpService) -> None:
     server = await added(service, hostile("many"))
     assert len(server.offer.tools) == 128
@@ -169,13 +154,11 @@ async def test_only_so_many_tools_and_so_much_description_are_taken(service: Mcp
     assert all(len(tool.description) < 4100 for tool in server.offer.tools)
 
 
-@pytest.mark.asyncio
 async def test_list_without_end_is_ended(service: McpService) -> None:
     server = await added(service, hostile("pages"))
     assert {tool.name for tool in server.offer.tools} == {"go"}
 
 
-@pytest.mark.asyncio
 async def test_schemas_that_would_stall_whoever_uses_them_are_made_harmless(service: McpService) -> None:
     await added(service, hostile("schemas"))
     schemas = {tool.original: tool.parameters for tool in service.state.value.tools}
@@ -187,13 +170,11 @@ async def test_schemas_that_would_stall_whoever_uses_them_are_made_harmless(serv
     assert schemas["wrong"] == {"type": "object", "properties": {"x": {}}}
 
 
-@pytest.mark.asyncio
 async def test_offer_that_is_not_as_the_protocol_says_is_told(service: McpService) -> None:
     await added(service, hostile("no schema"))
     assert "tools.0.inputSchema.type: Input should be 'object'" in problem(service)
 
 
-@pytest.mark.asyncio
 async def test_new_offer_that_cannot_be_read_changes_nothing(service: McpService, tmp_path: Path) -> None:
     server = await added(service, hostile("spoils", str(tmp_path / "asked")))
     phases: set[str] = set()
@@ -204,7 +185,6 @@ async def test_new_offer_that_cannot_be_read_changes_nothing(service: McpService
     assert phases <= {"running"}
 
 
-@pytest.mark.asyncio
 async def test_tool_that_changes_after_the_consent_is_not_run(service: McpService, tmp_path: Path) -> None:
     switch = tmp_path / "changed"
     server = await added(service, hostile("changes", str(switch)))
@@ -218,7 +198,6 @@ async def test_tool_that_changes_after_the_consent_is_not_run(service: McpServic
     assert config(service, server.id).identity == tool.server_identity
 
 
-@pytest.mark.asyncio
 async def test_server_that_refuses_to_end_is_killed(service: McpService) -> None:
     server = await added(service, hostile("stays"))
     pid = int(await call(service, "go"))
@@ -226,7 +205,6 @@ async def test_server_that_refuses_to_end_is_killed(service: McpService) -> None
     wait_until_gone(pid)
 
 
-@pytest.mark.asyncio
 async def test_server_ends_with_the_process_that_talks_to_it(service: McpService) -> None:
     server = await added(service, hostile("stays"))
     pid = int(await call(service, "go"))

@@ -19,7 +19,6 @@ from qwendesk.mcp.server_config import ServerConfig
 from tests.mcp.servers import hostile, no_progress
 
 
-@pytest.mark.asyncio
 async def test_call_that_is_cancelled_before_it_begins_is_not_made() -> None:
     class Client:
         async def call_tool(self, *_arguments: object, **_options: object) -> None:
@@ -36,7 +35,6 @@ async def test_call_that_is_cancelled_before_it_begins_is_not_made() -> None:
     assert not sent
 
 
-@pytest.mark.asyncio
 async def test_progress_in_the_moment_in_which_the_time_is_over_ends_nothing_else() -> None:
     connection = HostConnection(hostile("never").config.launch({}), lambda _offer: None, lambda _connection: None)
     asking = asyncio.create_task(connection.ask(lambda number: CallTool(number, "go", {}), 0.0, no_progress))
@@ -47,7 +45,6 @@ async def test_progress_in_the_moment_in_which_the_time_is_over_ends_nothing_els
         await asking
 
 
-@pytest.mark.asyncio
 async def test_call_ends_when_the_pipe_breaks() -> None:
     class Process:
         stdout, stdin, returncode = asyncio.StreamReader(), None, 0
@@ -67,7 +64,6 @@ async def test_call_ends_when_the_pipe_breaks() -> None:
     assert has_ended == [connection]
 
 
-@pytest.mark.asyncio
 async def test_server_that_is_closed_while_its_secrets_are_read_is_not_started(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

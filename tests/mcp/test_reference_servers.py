@@ -51,7 +51,6 @@ SERVERS = {
 """By the name of the program."""
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("program", SERVERS)
 async def test_reference_server_lists_its_tools_and_answers(service: McpService, tmp_path: Path, program: str) -> None:
     if shutil.which(program) is None:

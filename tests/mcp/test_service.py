@@ -27,8 +27,6 @@ from tests.mcp.servers import (
     until_text,
 )
 
-pytestmark = pytest.mark.asyncio
-
 
 async def test_tools_of_a_program_are_listed_and_called(service: McpService) -> None:
     server = await added(service, friendly())

@@ -5,7 +5,6 @@ import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import pytest
 import pytest_asyncio
 
 from qwendesk.core.chats import ChatSettings
@@ -56,7 +55,6 @@ async def chat(service: McpService, tmp_path: Path) -> AsyncIterator[Chat]:
     await indexes.close()
 
 
-@pytest.mark.asyncio
 async def test_call_shows_all_that_the_server_gets_and_can_be_allowed_once_only(chat: Chat) -> None:
     server = friendly()
     await chat.turn_on(server)
@@ -70,7 +68,6 @@ async def test_call_shows_all_that_the_server_gets_and_can_be_allowed_once_only(
     assert request.sentence == "Friendly: add asks for your consent."
 
 
-@pytest.mark.asyncio
 async def test_progress_that_a_server_reports_is_shown_while_the_call_runs(chat: Chat) -> None:
     await chat.turn_on(friendly())
     seen: list[str] = []
@@ -82,7 +79,6 @@ async def test_progress_that_a_server_reports_is_shown_while_the_call_runs(chat:
     assert seen == ["50% · step 1", "100% · step 2", ""]
 
 
-@pytest.mark.asyncio
 async def test_name_of_a_tool_looks_like_no_other_line_of_what_is_asked(chat: Chat) -> None:
     server = hostile("lines")
     await chat.turn_on(server)
@@ -95,7 +91,6 @@ async def test_name_of_a_tool_looks_like_no_other_line_of_what_is_asked(chat: Ch
     assert request.details == f"Tool: {shown}\nRuns: {server.config.command_line}\n\n{{}}"
 
 
-@pytest.mark.asyncio
 async def test_refused_call_never_reaches_the_server(chat: Chat, tmp_path: Path) -> None:
     await chat.turn_on(friendly())
     chat.decision = "refuse"
@@ -111,7 +106,6 @@ async def test_refused_call_never_reaches_the_server(chat: Chat, tmp_path: Path)
     assert not await asyncio.to_thread(note.exists)
 
 
-@pytest.mark.asyncio
 async def test_failure_of_a_tool_is_the_error_of_the_call(chat: Chat) -> None:
     await chat.turn_on(friendly())
     record = await chat.call("friendly__fail")
@@ -119,7 +113,6 @@ async def test_failure_of_a_tool_is_the_error_of_the_call(chat: Chat) -> None:
     assert not record.result
 
 
-@pytest.mark.asyncio
 async def test_server_ends_what_was_always_allowed(chat: Chat) -> None:
     """Its descriptions and results are texts of others, which may say what to do with the tools of the app."""
     chat.decision = "always"

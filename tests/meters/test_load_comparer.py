@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.options import LoadOptions
@@ -14,8 +12,6 @@ from qwendesk.hardware.planner import best_plan
 from qwendesk.meters.load_comparer import LoadComparer
 from tests.fakes.gaming_pc import CARD
 from tests.gguf_files import mmproj_facts, moe_35b
-
-pytestmark = pytest.mark.asyncio
 
 
 def read_headers(_options: LoadOptions) -> tuple[ModelFacts, ModelFacts]:

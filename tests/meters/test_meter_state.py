@@ -138,13 +138,6 @@ def test_speed_of_a_file_is_the_last_one_in_short_chats(tmp_path):
     assert MeasuredSpeeds(tmp_path / "speeds.json").by_file.value == {name: 20.0}
 
 
-def test_damaged_speeds_file_is_logged_and_ignored(tmp_path, caplog):
-    (tmp_path / "speeds.json").write_text("{", encoding="utf-8")
-    with caplog.at_level(logging.WARNING):
-        assert MeasuredSpeeds(tmp_path / "speeds.json").speed(OPTIONS, 0) is None
-    assert "cannot be used" in caplog.text
-
-
 def test_failed_save_of_speeds_is_logged(tmp_path, caplog):
     (tmp_path / "file").write_text("", encoding="utf-8")
     book = MeasuredSpeeds(tmp_path / "file" / "speeds.json")

@@ -8,8 +8,6 @@ from qwendesk.hardware.spill import SpillState
 from qwendesk.meters.spill_remedies import LoadEstimate
 from tests.fakes.gaming_pc import OPTIONS
 
-pytestmark = pytest.mark.asyncio
-
 
 def parts(bar) -> dict[str, int]:
     return {each.kind: each.n_bytes for each in bar.segments}

@@ -15,8 +15,6 @@ from qwendesk.meters.spill_remedies import LoadEstimate, bytes_needed, find_reme
 from tests.fakes.engine import ScriptedAnswer
 from tests.fakes.gaming_pc import OPTIONS, estimated
 
-pytestmark = pytest.mark.asyncio
-
 
 def loads(desk) -> list:
     return [request.options for request in desk.client.requests if isinstance(request, Load)]

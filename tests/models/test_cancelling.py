@@ -18,7 +18,6 @@ from tests.models.library import ModelHome, make_model_home
 from tests.models.test_downloads import BIG, REPO, Desk, desk
 
 __all__ = ["desk"]
-pytestmark = pytest.mark.asyncio
 METHODS: dict[str, Callable[[DownloadsService, str], Coroutine[Any, Any, Any]]] = {
     "plan": lambda downloads, _: downloads.plan(REPO, "small-4B.gguf"),
     "add": lambda downloads, _: downloads.add(REPO, "small-4B.gguf"),

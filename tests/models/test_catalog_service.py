@@ -25,7 +25,6 @@ from tests.hub.hub_server import FakeHub
 from tests.hub.verified import NEW, OLD, REPO, catalog
 
 __all__ = ["fake_hub"]
-pytestmark = pytest.mark.asyncio
 OTHER_REPO = "bartowski/Qwen_Qwen3.5-35B-A3B-GGUF"
 Q4, Q8 = "Qwen3.5-35B-A3B-Q4_K_M.gguf", "Qwen3.5-35B-A3B-Q8_0.gguf"
 NOW = datetime.datetime(2026, 11, 24, 12, 0, tzinfo=datetime.UTC)

@@ -46,7 +46,6 @@ def sound(model_home, repo=REPO, name=NAME, **changes):
     return path
 
 
-@pytest.mark.asyncio
 async def test_new_files_are_checked(model_home, checks):
     path = sound(model_home)
     await model_home.wait_for_checks(checks)
@@ -60,7 +59,6 @@ async def test_new_files_are_checked(model_home, checks):
     assert codes(checks.state.value.checks[str(cut)]) == {"truncated"}
 
 
-@pytest.mark.asyncio
 async def test_changed_file_is_checked_again_and_missing_one_forgotten(model_home, checks):
     path = sound(model_home)
     await model_home.wait_for_checks(checks)
@@ -73,7 +71,6 @@ async def test_changed_file_is_checked_again_and_missing_one_forgotten(model_hom
     assert str(path) not in checks.state.value.checks
 
 
-@pytest.mark.asyncio
 async def test_a_slow_check_does_not_replace_a_later_one(model_home, checks, monkeypatch):
     path = sound(model_home)
     await model_home.wait_for_checks(checks)
@@ -98,7 +95,6 @@ async def test_a_slow_check_does_not_replace_a_later_one(model_home, checks, mon
     assert codes(checks.state.value.checks[str(path)]) == {"truncated"}
 
 
-@pytest.mark.asyncio
 async def test_file_that_changes_at_the_end_of_a_check_is_checked(model_home, checks, monkeypatch):
     path = sound(model_home)
     check = checks._check
@@ -119,7 +115,6 @@ async def test_file_that_changes_at_the_end_of_a_check_is_checked(model_home, ch
     assert codes(checks.state.value.checks[str(path)]) == {"truncated"}
 
 
-@pytest.mark.asyncio
 async def test_new_mmproj_changes_the_findings_of_its_model(model_home, checks):
     path = unsloth(model_home.ours / REPO / NAME)
     await model_home.wait_for_checks(checks)
@@ -131,7 +126,6 @@ async def test_new_mmproj_changes_the_findings_of_its_model(model_home, checks):
     assert checks.state.value.checks[str(path)].findings == ()
 
 
-@pytest.mark.asyncio
 async def test_early_quants_are_recognised_by_their_header(model_home, checks):
     wrong = [mxfp4("blk.0.attn_qkv.weight")]
     path = unsloth(model_home.lm_studio / REPO / "Qwen3.5-35B-A3B-UD-Q4_K_XL.gguf", wrong)
@@ -141,7 +135,6 @@ async def test_early_quants_are_recognised_by_their_header(model_home, checks):
     assert "mxfp4-attention" in codes(checks.state.value.checks[str(path)])
 
 
-@pytest.mark.asyncio
 async def test_a_full_check_confirms_what_the_download_recorded_and_is_remembered(model_home, checks):
     path = sound(model_home)
     lay_record(path, hash_file(path))
@@ -157,7 +150,6 @@ async def test_a_full_check_confirms_what_the_download_recorded_and_is_remembere
     await next_start.close()
 
 
-@pytest.mark.asyncio
 async def test_full_check_finds_wrong_bytes(model_home, checks):
     path = sound(model_home)
     lay_record(path, "0" * 64)
@@ -168,7 +160,6 @@ async def test_full_check_finds_wrong_bytes(model_home, checks):
     assert "hash-mismatch" in codes(checks.state.value.checks[str(path)])
 
 
-@pytest.mark.asyncio
 async def test_full_check_reports_progress(model_home, checks, monkeypatch):
     parts = split(model_home.ours / "o" / "n-GGUF" / "Q4_K_M")
     await model_home.wait_for_checks(checks)
@@ -186,7 +177,6 @@ async def test_full_check_reports_progress(model_home, checks, monkeypatch):
     assert str(parts[0]) not in checks.state.value.running
 
 
-@pytest.mark.asyncio
 async def test_a_full_check_can_be_cancelled(model_home, checks, monkeypatch):
     path = sound(model_home)
     await model_home.wait_for_checks(checks)
@@ -208,7 +198,6 @@ async def test_a_full_check_can_be_cancelled(model_home, checks, monkeypatch):
     assert str(path) not in checks.state.value.running
 
 
-@pytest.mark.asyncio
 async def test_duplicates_are_reported_for_both_files(model_home, checks):
     one = qwen(model_home.ours / "o" / "one-GGUF" / "a.gguf")
     two = qwen(model_home.ours / "o" / "two-GGUF" / "b.gguf")
@@ -225,7 +214,6 @@ async def test_duplicates_are_reported_for_both_files(model_home, checks):
     assert "duplicate" not in codes(checks.state.value.checks[str(one)])
 
 
-@pytest.mark.asyncio
 async def test_hub_is_asked_on_request_and_its_answer_is_saved(model_home, fake_hub):
     path = sound(model_home)
     fake_hub.add(REPO, NAME, b"another upload")
@@ -251,7 +239,6 @@ def count_checks(checks, monkeypatch) -> list[str]:
     return checked
 
 
-@pytest.mark.asyncio
 async def test_catalog_that_is_read_after_the_checks_starts_no_second_ones(model_home, checks, monkeypatch):
     sound(model_home)
     checked = count_checks(checks, monkeypatch)
@@ -264,7 +251,6 @@ async def test_catalog_that_is_read_after_the_checks_starts_no_second_ones(model
     assert sorted(checked) == [NAME, "mmproj-F16.gguf"]
 
 
-@pytest.mark.asyncio
 async def test_every_model_is_checked_again_with_another_catalog(model_home, checks, monkeypatch):
     sound(model_home)
     await model_home.wait_for_checks(checks)
@@ -278,7 +264,6 @@ async def test_every_model_is_checked_again_with_another_catalog(model_home, che
     assert sorted(checked) == [NAME, "mmproj-F16.gguf"]
 
 
-@pytest.mark.asyncio
 async def test_hub_without_news_leaves_the_other_models_unchecked(model_home, fake_hub, monkeypatch):
     path, other = sound(model_home), sound(model_home, "unsloth/Qwen3.5-9B-GGUF", "Qwen3.5-9B-Q4_K_M.gguf")
     fake_hub.add(REPO, NAME, path.read_bytes())
@@ -296,7 +281,6 @@ async def test_hub_without_news_leaves_the_other_models_unchecked(model_home, fa
     await checks.close()
 
 
-@pytest.mark.asyncio
 async def test_offline_check_makes_no_request_and_says_so(model_home, fake_hub):
     path = sound(model_home)
     fake_hub.add(REPO, NAME, b"another upload")
@@ -311,7 +295,6 @@ async def test_offline_check_makes_no_request_and_says_so(model_home, fake_hub):
     await checks.close()
 
 
-@pytest.mark.asyncio
 async def test_remembered_hash_confirms_a_file(model_home, checks):
     path = sound(model_home)
     lay_record(path, hash_file(path))

@@ -89,7 +89,6 @@ async def desk(tmp_path, monkeypatch):
         close_session()
 
 
-@pytest.mark.asyncio
 async def test_finished_download_is_in_the_library_with_its_mmproj(desk):
     finished = []
     desk.downloads.subscribe_finished(lambda item: finished.append((item, desk.models.current.models)))
@@ -102,7 +101,6 @@ async def test_finished_download_is_in_the_library_with_its_mmproj(desk):
     assert desk.target("mmproj-F16.gguf").is_file()
 
 
-@pytest.mark.asyncio
 async def test_download_that_finishes_at_once_is_announced(desk, monkeypatch):
     queue = desk.downloads._queue
     start = queue.start
@@ -120,7 +118,6 @@ async def test_download_that_finishes_at_once_is_announced(desk, monkeypatch):
     await asyncio.wait_for(desk.until(lambda: bool(finished)), 30)
 
 
-@pytest.mark.asyncio
 async def test_mmproj_can_be_declined_and_another_folder_chosen(desk, tmp_path):
     desk.downloads.start()
     await desk.downloads.add(REPO, "small-4B.gguf", with_mmproj=False, models_folder=tmp_path / "second")
@@ -128,7 +125,6 @@ async def test_mmproj_can_be_declined_and_another_folder_chosen(desk, tmp_path):
     assert [path.name for path in (tmp_path / "second" / REPO).iterdir() if path.is_file()] == ["small-4B.gguf"]
 
 
-@pytest.mark.asyncio
 async def test_progress_total_pause_and_resume(desk):
     desk.hub.faults = ["stall"]
     desk.downloads.start()
@@ -144,7 +140,6 @@ async def test_progress_total_pause_and_resume(desk):
     assert desk.target("big-4B.gguf").read_bytes() == BIG
 
 
-@pytest.mark.asyncio
 async def test_unfinished_download_resumes_at_the_next_start(desk):
     desk.hub.faults = ["stall"]
     desk.downloads.start()
@@ -159,7 +154,6 @@ async def test_unfinished_download_resumes_at_the_next_start(desk):
     assert desk.hub.sent_bytes == len(BIG) - had
 
 
-@pytest.mark.asyncio
 async def test_going_offline_stops_downloads_and_going_online_resumes_them(desk):
     desk.hub.faults = ["stall"]
     desk.downloads.start()
@@ -172,7 +166,6 @@ async def test_going_offline_stops_downloads_and_going_online_resumes_them(desk)
     await desk.until(lambda: desk.states() == ["done"])
 
 
-@pytest.mark.asyncio
 async def test_a_new_token_takes_effect_while_a_download_runs(desk):
     desk.hub.faults = ["stall"]
     desk.downloads.start()
@@ -185,7 +178,6 @@ async def test_a_new_token_takes_effect_while_a_download_runs(desk):
     await TokenService(desk.network).delete()
 
 
-@pytest.mark.asyncio
 async def test_unavailable_file_is_refused_before_queueing(desk):
     desk.hub.gated.add(REPO)
     desk.downloads.start()
@@ -198,7 +190,6 @@ async def test_unavailable_file_is_refused_before_queueing(desk):
     assert desk.downloads.state.value.items == ()
 
 
-@pytest.mark.asyncio
 async def test_download_on_a_full_disk_resumes_when_there_is_space(desk, monkeypatch):
     monkeypatch.setattr(download_part, "free_bytes", lambda _folder: 1000)
     desk.downloads.start()
@@ -212,7 +203,6 @@ async def test_download_on_a_full_disk_resumes_when_there_is_space(desk, monkeyp
     await desk.until(lambda: desk.states() == ["done"])
 
 
-@pytest.mark.asyncio
 async def test_file_changed_on_the_hub_is_replaced_by_the_current_one(desk):
     desk.hub.faults = ["stall"]
     desk.downloads.start()
@@ -228,7 +218,6 @@ async def test_file_changed_on_the_hub_is_replaced_by_the_current_one(desk):
     assert desk.target("big-4B.gguf").read_bytes() == new
 
 
-@pytest.mark.asyncio
 async def test_order_cancel_and_clearing(desk):
     desk.settings.change({"offline": False})
     first = await desk.downloads.add(REPO, "big-4B.gguf", with_mmproj=False)
@@ -243,7 +232,6 @@ async def test_order_cancel_and_clearing(desk):
     assert desk.target("small-4B.gguf").is_file()
 
 
-@pytest.mark.asyncio
 async def test_second_window_does_not_run_the_downloads(desk):
     desk.downloads.start()
     second = DownloadsService(desk.network, desk.models, state_file=desk.folder / "downloads.json")
@@ -254,7 +242,6 @@ async def test_second_window_does_not_run_the_downloads(desk):
     await desk.downloads.add(REPO, "small-4B.gguf")
 
 
-@pytest.mark.asyncio
 async def test_the_speed_limit_is_a_setting(desk):
     desk.settings.change({"download_limit_mb_s": 3})
     desk.downloads.start()

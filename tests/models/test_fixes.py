@@ -49,7 +49,6 @@ async def found(model_home, path):
     return model_home.models.find(str(path))
 
 
-@pytest.mark.asyncio
 async def test_own_file_is_replaced_in_its_folder(model_home):
     service, queue = fixes(model_home)
     path = unsloth(model_home.ours / REPO / NAME)
@@ -61,7 +60,6 @@ async def test_own_file_is_replaced_in_its_folder(model_home):
     assert queue.asked == [(REPO, NAME, False, model_home.ours)]
 
 
-@pytest.mark.asyncio
 async def test_fix_for_a_file_of_another_app_downloads_a_copy(model_home):
     service, queue = fixes(model_home)
     path = unsloth(model_home.lm_studio / REPO / NAME)
@@ -75,7 +73,6 @@ async def test_fix_for_a_file_of_another_app_downloads_a_copy(model_home):
     assert path.read_bytes() == before
 
 
-@pytest.mark.asyncio
 async def test_missing_mmproj_is_downloaded_alone(model_home):
     service, queue = fixes(model_home)
     model = await found(model_home, unsloth(model_home.ours / REPO / NAME))
@@ -85,7 +82,6 @@ async def test_missing_mmproj_is_downloaded_alone(model_home):
     assert queue.asked == [(REPO, "mmproj-F16.gguf", False, model_home.ours)]
 
 
-@pytest.mark.asyncio
 async def test_fix_that_needs_a_choice_becomes_a_search(model_home):
     service, queue = fixes(model_home)
     model = await found(model_home, unsloth(model_home.ours / "x" / "y-GGUF" / "renamed.gguf"))
@@ -100,7 +96,6 @@ async def test_fix_that_needs_a_choice_becomes_a_search(model_home):
     assert queue.asked == []
 
 
-@pytest.mark.asyncio
 async def test_deletion_must_be_confirmed(model_home):
     service, _ = fixes(model_home)
     path = unsloth(model_home.ours / REPO / NAME)
@@ -116,7 +111,6 @@ async def test_deletion_must_be_confirmed(model_home):
         await service.apply(theirs, FindingFix("delete_copy"))
 
 
-@pytest.mark.asyncio
 async def test_template_of_the_base_model_is_saved_by_commit_and_loaded(model_home, fake_hub):
     fake_hub.add(BASE, TEMPLATE, FIXED_TEMPLATE.encode())
     fake_hub.plain.add(TEMPLATE)
@@ -148,7 +142,6 @@ async def test_template_of_the_base_model_is_saved_by_commit_and_loaded(model_ho
     await checks.close()
 
 
-@pytest.mark.asyncio
 async def test_template_that_is_also_broken_is_refused(model_home, fake_hub):
     fake_hub.plain.add(TEMPLATE)
     fake_hub.add(BASE, TEMPLATE, BROKEN_TEMPLATE.encode())

@@ -70,7 +70,6 @@ def everything_in(folder: Path) -> dict[str, tuple[int, bytes]]:
     }
 
 
-@pytest.mark.asyncio
 async def test_no_action_changes_another_apps_folder(model_home: ModelHome) -> None:
     files = fill(model_home)
     home = model_home.root / "home"

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from qwendesk.core import paths
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.options import LoadOptions
@@ -21,7 +19,6 @@ def remove(path: Path) -> None:
     path.unlink()
 
 
-@pytest.mark.asyncio
 async def test_loaded_model_is_remembered_for_the_next_start(desk: Desk, tmp_path: Path) -> None:
     last = LastModel(desk.engine, tmp_path / "last.json")
     wanted = LoadOptions(model=a_model(tmp_path), n_ctx=4096)
@@ -30,7 +27,6 @@ async def test_loaded_model_is_remembered_for_the_next_start(desk: Desk, tmp_pat
     assert LastModel(desk.engine, tmp_path / "last.json").read() == wanted
 
 
-@pytest.mark.asyncio
 async def test_failed_loads_and_the_demo_are_not_remembered(desk: Desk, tmp_path: Path) -> None:
     last = LastModel(desk.engine, tmp_path / "last.json")
     desk.client.load_result = LoadFailure("other", "It failed", "For a test.")
@@ -41,7 +37,6 @@ async def test_failed_loads_and_the_demo_are_not_remembered(desk: Desk, tmp_path
     await last.close()
 
 
-@pytest.mark.asyncio
 async def test_missing_file_is_not_offered(desk: Desk, tmp_path: Path) -> None:
     last = LastModel(desk.engine, tmp_path / "last.json")
     mmproj = a_model(tmp_path, "mmproj.gguf")
@@ -53,11 +48,3 @@ async def test_missing_file_is_not_offered(desk: Desk, tmp_path: Path) -> None:
     assert without.mmproj == ""
     remove(tmp_path / "model.gguf")
     assert last.read() is None
-
-
-@pytest.mark.asyncio
-async def test_damaged_file_remembers_nothing(desk: Desk, tmp_path: Path) -> None:
-    (tmp_path / "last.json").write_text("{")
-    last = LastModel(desk.engine, tmp_path / "last.json")
-    assert last.read() is None
-    await last.close()

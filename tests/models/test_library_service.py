@@ -44,7 +44,6 @@ def mmproj(path: Path, name: str = "") -> Path:
     return write_model(path, mmproj_values(64, general__name=name))
 
 
-@pytest.mark.asyncio
 async def test_refresh_announces_a_change_once(models, ours):
     events = []
     models.state.subscribe_field(lambda state: state.library, events.append)
@@ -55,7 +54,6 @@ async def test_refresh_announces_a_change_once(models, ours):
     assert models.current == events[0]
 
 
-@pytest.mark.asyncio
 async def test_disk_is_never_read_on_the_event_loops_thread(models, ours, monkeypatch):
     threads = []
 
@@ -69,7 +67,6 @@ async def test_disk_is_never_read_on_the_event_loops_thread(models, ours, monkey
     assert threads
 
 
-@pytest.mark.asyncio
 async def test_added_folder_is_remembered_and_scanned(models, tmp_path):
     events = []
     models.state.subscribe_field(lambda state: state.folders, events.append)
@@ -81,7 +78,6 @@ async def test_added_folder_is_remembered_and_scanned(models, tmp_path):
     assert read_folders() == folders
 
 
-@pytest.mark.asyncio
 async def test_models_folder_cannot_be_inside_another_apps_folder(models, tmp_path):
     theirs = tmp_path / "home" / ".lmstudio" / "models"
     theirs.mkdir(parents=True)
@@ -91,7 +87,6 @@ async def test_models_folder_cannot_be_inside_another_apps_folder(models, tmp_pa
     assert models.folders == read_folders() == before
 
 
-@pytest.mark.asyncio
 async def test_other_apps_files_are_found_in_place_and_not_deleted(models, tmp_path):
     path = model(tmp_path / "home" / ".lmstudio" / "models" / "o" / "r" / "a.gguf")
     await models.refresh()
@@ -102,7 +97,6 @@ async def test_other_apps_files_are_found_in_place_and_not_deleted(models, tmp_p
     assert path.exists()
 
 
-@pytest.mark.asyncio
 async def test_models_are_found_by_path_and_by_name(models, ours):
     first, second = model(ours / "o" / "r" / "Same.gguf"), model(ours / "o" / "s" / "Same.gguf")
     model(ours / "Other.gguf")
@@ -116,7 +110,6 @@ async def test_models_are_found_by_path_and_by_name(models, ours):
         models.find("nothing-like-it")
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("permanently", [True, False])
 async def test_deletion_removes_files_mmproj_and_empty_folder(models, ours, monkeypatch, permanently):
     trashed = []
@@ -135,7 +128,6 @@ async def test_deletion_removes_files_mmproj_and_empty_folder(models, ours, monk
     assert models.current.models == ()
 
 
-@pytest.mark.asyncio
 async def test_mmproj_used_by_another_model_is_kept(models, ours):
     path = model(ours / "o" / "r" / "a.gguf")
     model(path.with_name("b.gguf"))
@@ -147,7 +139,6 @@ async def test_mmproj_used_by_another_model_is_kept(models, ours):
     assert sorted(file.name for file in path.parent.iterdir()) == ["b.gguf", "mmproj-F16.gguf"]
 
 
-@pytest.mark.asyncio
 async def test_failing_trash_deletes_nothing_and_is_reported(models, ours, monkeypatch):
     def full(path: Path) -> None:
         raise OSError(28, "No space left on device")
@@ -164,7 +155,6 @@ async def test_failing_trash_deletes_nothing_and_is_reported(models, ours, monke
     assert path.exists()
 
 
-@pytest.mark.asyncio
 async def test_deleting_a_loaded_file_on_windows_says_what_to_do(models, ours, monkeypatch):
     def refuse(path: Path, missing_ok: bool) -> None:
         raise PermissionError(13, "Access is denied", str(path))
@@ -246,7 +236,6 @@ def test_the_systems_trash_takes_a_file(tmp_path):
     trashed.unlink()
 
 
-@pytest.mark.asyncio
 async def test_import_goes_to_the_folder_of_its_repository_with_its_mmproj(models, ours, tmp_path):
     theirs = model(tmp_path / "home" / ".lmstudio" / "models" / "unsloth" / "Qwen-GGUF" / "Qwen-Q4_K_M.gguf")
     mmproj(theirs.with_name("mmproj-F16.gguf"))
@@ -257,7 +246,6 @@ async def test_import_goes_to_the_folder_of_its_repository_with_its_mmproj(model
     assert sorted(found.origin for found in models.current.models) == ["lmstudio", "ours"]
 
 
-@pytest.mark.asyncio
 async def test_file_without_repository_is_moved_into_its_own_folder(models, ours, tmp_path):
     path = model(tmp_path / "Downloads" / "Some Model.gguf")
     model(path.with_name("another.gguf"))
@@ -267,7 +255,6 @@ async def test_file_without_repository_is_moved_into_its_own_folder(models, ours
     assert [each.name for each in path.parent.iterdir()] == ["another.gguf"]
 
 
-@pytest.mark.asyncio
 async def test_moved_model_leaves_a_shared_mmproj(models, ours, tmp_path):
     path = model(ours / "o" / "r" / "a.gguf")
     model(path.with_name("b.gguf"))
@@ -278,7 +265,6 @@ async def test_moved_model_leaves_a_shared_mmproj(models, ours, tmp_path):
     assert sorted(each.name for each in path.parent.iterdir()) == ["b.gguf", "mmproj-F16.gguf"]
 
 
-@pytest.mark.asyncio
 async def test_refused_imports_say_why(models, ours, tmp_path):
     lm_studio = tmp_path / "home" / ".lmstudio" / "models"
     theirs = model(lm_studio / "o" / "r" / "a.gguf")

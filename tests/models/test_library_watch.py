@@ -17,8 +17,6 @@ from qwendesk.models.library_service import LibraryService
 from qwendesk.models.library_watch import LibraryWatch
 from tests.gguf_files import model_values, tensor, write_model
 
-pytestmark = pytest.mark.asyncio
-
 
 class Desk:
     """One folder of models, and a system that reports what the test says."""

@@ -13,7 +13,6 @@ from tests.fakes.engine import FakeEngineClient, decide_by_default
 from tests.hub.verified import mmproj, unsloth
 from tests.models.library import make_model_home
 
-pytestmark = pytest.mark.asyncio
 REPO, NAME = "unsloth/Qwen3.5-35B-A3B-GGUF", "Qwen3.5-35B-A3B-Q4_K_M.gguf"
 
 

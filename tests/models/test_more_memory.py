@@ -156,7 +156,6 @@ async def assert_said_alike(arguments: list[str], desk: Desk) -> None:
     await service.close()
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "arguments", [["--gpu", "RTX 4060 Ti:16", "--ram", "16"], ["--unified", "M4:16", "--backend", "metal"]]
 )
@@ -165,7 +164,6 @@ async def test_the_app_and_recommend_say_the_same(arguments: list[str], desk: De
 
 
 @pytest.mark.soak
-@pytest.mark.asyncio
 async def test_on_random_pcs_the_app_and_recommend_say_the_same(desk: Desk) -> None:
     chance = random.Random(31)
     for _ in range(PCS_OF_A_SOAK // 2):

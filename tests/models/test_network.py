@@ -193,7 +193,6 @@ INTENTS = {
 }
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("intent", INTENTS)
 async def test_networked_actions_connect_only_when_online(desk, hub, connects, intent):
     hub.accounts["secret"] = "ada"
@@ -208,7 +207,6 @@ async def test_networked_actions_connect_only_when_online(desk, hub, connects, i
     assert connects == []
 
 
-@pytest.mark.asyncio
 async def test_running_work_makes_no_request_after_going_offline(desk, connects):
     hub = await asyncio.to_thread(desk.network.hub)
     with hub.client() as client:
@@ -224,7 +222,6 @@ async def test_running_work_makes_no_request_after_going_offline(desk, connects)
     assert connects == []
 
 
-@pytest.mark.asyncio
 async def test_download_stays_paused_offline_after_restart(desk, hub, connects, tmp_path):
     hub.add(REPO, NAME, bytes(100_000))
     hub.always = "stall"
@@ -243,7 +240,6 @@ async def test_download_stays_paused_offline_after_restart(desk, hub, connects, 
     assert connects == []
 
 
-@pytest.mark.asyncio
 async def test_changed_endpoint_is_used_for_the_next_request(desk):
     with running_hub() as mirror:
         mirror.add("mirrored/Repo-GGUF", "a.gguf", b"x")
@@ -252,7 +248,6 @@ async def test_changed_endpoint_is_used_for_the_next_request(desk):
         assert [each.repo for each in found] == ["mirrored/Repo-GGUF"]
 
 
-@pytest.mark.asyncio
 async def test_the_proxy_is_used(desk, hub):
     with running_hub() as proxy:
         desk.settings.change({"proxy": proxy.endpoint, "hub_endpoint": "http://hub.invalid"})
@@ -260,7 +255,6 @@ async def test_the_proxy_is_used(desk, hub):
         assert any("hub.invalid" in path for path in proxy.requests("GET"))
 
 
-@pytest.mark.asyncio
 async def test_token_is_used_for_its_endpoint_only(desk, hub):
     hub.accounts["secret"] = "ada"
     await desk.token.save(" secret\n")
@@ -279,7 +273,6 @@ async def test_token_is_used_for_its_endpoint_only(desk, hub):
     assert not (await token_test(desk)).is_good
 
 
-@pytest.mark.asyncio
 async def test_refused_token_is_reported(desk):
     await desk.token.save("old")
     test = await token_test(desk)

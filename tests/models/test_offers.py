@@ -238,7 +238,6 @@ async def make_service(desk: Desk, ram_gb: int = 32) -> OffersService:
     return OffersService(desk.engine, SettingsService(), catalog_service(), Measurements(), ram_bytes=ram_gb * GIB)
 
 
-@pytest.mark.asyncio
 async def test_service_announces_offers_for_the_engines_devices(desk: Desk) -> None:
     desk.client.devices = (gpu(24), *desk.client.devices)
     service = await make_service(desk)
@@ -256,7 +255,6 @@ async def test_service_announces_offers_for_the_engines_devices(desk: Desk) -> N
     assert offers.quick.id == "Qwen3.5-2B"
 
 
-@pytest.mark.asyncio
 async def test_the_drive_of_the_models_folder_is_part_of_the_pc(desk: Desk) -> None:
     drives: list[DriveKind] = ["ssd", "hdd"]
     service = OffersService(
@@ -273,7 +271,6 @@ async def test_the_drive_of_the_models_folder_is_part_of_the_pc(desk: Desk) -> N
         await service.close()
 
 
-@pytest.mark.asyncio
 async def test_drive_that_does_not_answer_delays_no_offers(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     answer, asked = threading.Event(), []
 
@@ -297,7 +294,6 @@ async def test_drive_that_does_not_answer_delays_no_offers(desk: Desk, monkeypat
     await service.close()
 
 
-@pytest.mark.asyncio
 async def test_pictures_can_be_declined(desk: Desk) -> None:
     service = await make_service(desk)
     assert (await service.update()).hero is not None
@@ -306,7 +302,6 @@ async def test_pictures_can_be_declined(desk: Desk) -> None:
     assert all(offer.mmproj_bytes == 0 for offer in offers.offers)
 
 
-@pytest.mark.asyncio
 async def test_offers_without_a_working_engine_assume_the_cpu(desk: Desk) -> None:
     desk.client.start_result = EngineExit(1, "The engine did not start.")
     service = await make_service(desk)
@@ -319,7 +314,6 @@ async def test_offers_without_a_working_engine_assume_the_cpu(desk: Desk) -> Non
     assert again.pc.gpus
 
 
-@pytest.mark.asyncio
 async def test_fresh_windows_without_microsofts_runtime_is_told_what_to_install(desk: Desk) -> None:
     """The ready engine of run.cmd asks for it; games bring it along, a new laptop lacks it."""
     said = (
@@ -334,7 +328,6 @@ async def test_fresh_windows_without_microsofts_runtime_is_told_what_to_install(
     assert "exit code" not in line
 
 
-@pytest.mark.asyncio
 async def test_damaged_catalog_is_reported(desk: Desk) -> None:
     def damaged() -> Catalog:
         raise BadCatalog("The model catalog is damaged", "Install QwenDesk again.")

@@ -51,7 +51,6 @@ def a_file(path: str, n_bytes: int = 100) -> RemoteFile:
     return RemoteFile(REPO, path, "0" * 40, n_bytes, "a" * 64, "a" * 64, "2026-03-05T10:00:00")
 
 
-@pytest.mark.asyncio
 async def test_search_finds_repositories_and_reads_their_names(setting: Setting) -> None:
     setting.hub.add(REPO, "Model-4B-Q4_K_M.gguf", b"x")
     setting.hub.add("someone/Model-397B-uncensored-GGUF", "a.gguf", b"x")
@@ -67,7 +66,6 @@ async def test_search_finds_repositories_and_reads_their_names(setting: Setting)
     assert [path for path in setting.hub.requests("GET") if "filter=gguf" in path]
 
 
-@pytest.mark.asyncio
 async def test_repositories_of_draft_models_are_not_found(setting: Setting) -> None:
     setting.hub.add(REPO, "Model-4B-Q4_K_M.gguf", b"x")
     setting.hub.add("someone/Model-4B-DFlash-GGUF", "Model-4B-Q8_0.gguf", b"x")
@@ -75,7 +73,6 @@ async def test_repositories_of_draft_models_are_not_found(setting: Setting) -> N
     assert [hit.found.repo for hit in setting.search.state.value.hits] == [REPO]
 
 
-@pytest.mark.asyncio
 async def test_offline_search_makes_no_request_and_says_so(setting: Setting) -> None:
     setting.settings.change({"offline": True})
     await setting.search.search("model", "downloads")
@@ -87,7 +84,6 @@ async def test_offline_search_makes_no_request_and_says_so(setting: Setting) -> 
     assert setting.hub.seen == []
 
 
-@pytest.mark.asyncio
 async def test_unreachable_hub_is_reported(setting: Setting) -> None:
     setting.settings.change({"hub_endpoint": "http://127.0.0.1:9"})
     await setting.search.search("model", "downloads")
@@ -97,7 +93,6 @@ async def test_unreachable_hub_is_reported(setting: Setting) -> None:
     assert setting.search.state.value.problem.endswith("and the proxy in the settings.")
 
 
-@pytest.mark.asyncio
 async def test_a_repository_shows_files_with_fit_by_one_header(setting: Setting) -> None:
     header = header_of(model_values(), [tensor("blk.0.attn_q.weight", 64, 64), tensor("token_embd.weight", 64, 64)])
     setting.hub.add(REPO, "Model-4B-Q4_K_M.gguf", header + bytes(40_000))
@@ -114,7 +109,6 @@ async def test_a_repository_shows_files_with_fit_by_one_header(setting: Setting)
     assert read == [], "one header is enough"
 
 
-@pytest.mark.asyncio
 async def test_unreadable_header_keeps_the_list_of_files(setting: Setting) -> None:
     setting.hub.add(REPO, "Model-4B-Q4_K_M.gguf", b"<html>" * 100)
     await setting.search.open(REPO)
@@ -125,7 +119,6 @@ async def test_unreadable_header_keeps_the_list_of_files(setting: Setting) -> No
     assert opened.facts_problem
 
 
-@pytest.mark.asyncio
 async def test_missing_repository_says_what_to_do(setting: Setting) -> None:
     await setting.search.open("someone/nothing")
     opened = setting.search.state.value.opened
@@ -136,7 +129,6 @@ async def test_missing_repository_says_what_to_do(setting: Setting) -> None:
     assert setting.search.state.value.opened is None
 
 
-@pytest.mark.asyncio
 async def test_a_known_repository_needs_no_header(setting: Setting) -> None:
     repo = "unsloth/Qwen3.5-4B-GGUF"
     setting.hub.add(repo, "Qwen3.5-4B-Q4_K_M.gguf", b"x" * 1_000)

@@ -18,7 +18,7 @@ from qwendesk.remote.inspection import find_kind, list_models
 from qwendesk.remote.servers import RemoteServer
 from tests.remote.conftest import RemoteDesk
 
-pytestmark = [pytest.mark.asyncio, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture

@@ -27,7 +27,6 @@ async def answered(remote, stream, question="Hello?", server=made_up_server.llam
     return served, turn.answer
 
 
-@pytest.mark.asyncio
 async def test_reasoning_and_answer_are_told_apart_and_counted(remote):
     timings = {"cache_n": 90, "prompt_n": 10, "prompt_ms": 50.0, "predicted_n": 5, "predicted_ms": 100.0,
                "draft_n": 4, "draft_n_accepted": 3}  # fmt: skip
@@ -48,7 +47,6 @@ async def test_reasoning_and_answer_are_told_apart_and_counted(remote):
     assert remote.engine.state.phase is Phase.READY
 
 
-@pytest.mark.asyncio
 async def test_vllm_calls_the_field_reasoning_and_may_not_report_reuse(remote):
     stream = Stream([piece({"reasoning": "So."}), piece({"content": "Yes."}, "stop"), usage(10, 2)])
     served, answer = await answered(remote, stream, server=made_up_server.vllm, model="Qwen/Qwen3.8-27B-FP8")
@@ -74,7 +72,6 @@ def test_think_tags_in_the_text_are_split_wherever_the_pieces_end(n):
     assert not reader.is_unseparated
 
 
-@pytest.mark.asyncio
 async def test_a_server_that_leaves_thinking_in_the_text_is_noticed_and_read_right_from_then_on(remote):
     unseparated = Stream(
         [piece({"content": "I think.\n</th"}), piece({"content": "ink>\n\nYes."}, "stop"), usage(10, 4)]
@@ -86,7 +83,6 @@ async def test_a_server_that_leaves_thinking_in_the_text_is_noticed_and_read_rig
     assert len(served.chats) == 2
 
 
-@pytest.mark.asyncio
 async def test_tool_calls_in_pieces_are_put_together_run_and_answered(remote):
     begun_call = {"index": 0, "id": "a1", "type": "function", "function": {"name": "look_up", "arguments": ""}}
     first = Stream([
@@ -151,7 +147,6 @@ def test_a_call_that_was_cut_off_is_not_passed_on():
     assert items[-1].stop_reason == "context_full"
 
 
-@pytest.mark.asyncio
 async def test_a_connection_that_breaks_keeps_what_had_arrived_and_says_so(remote):
     _, answer = await answered(remote, Stream([piece({"content": "Half an "})], cut=True))
     assert answer.text == "Half an "
@@ -160,13 +155,11 @@ async def test_a_connection_that_breaks_keeps_what_had_arrived_and_says_so(remot
     assert remote.engine.state.phase is Phase.READY
 
 
-@pytest.mark.asyncio
 async def test_a_stream_that_just_ends_was_cut(remote):
     _, answer = await answered(remote, Stream([piece({"content": "Half"})], ends=False))
     assert (answer.text, "lost" in answer.error) == ("Half", True)
 
 
-@pytest.mark.asyncio
 async def test_the_next_question_works_after_a_lost_connection(remote):
     served, answer = await answered(remote, Stream([piece({"content": "Half"})], cut=True))
     assert answer.error
@@ -174,7 +167,6 @@ async def test_the_next_question_works_after_a_lost_connection(remote):
     assert (await remote.chat.send("Again?")).answer.text == "Hello."
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "junk", ["{not json", '"text"', "3", b"data: \xff\xfe{\n\n", b"data: " + b"x" * 5_000_000],
     ids=["broken", "text", "types", "bytes", "huge"],
@@ -185,14 +177,12 @@ async def test_what_is_not_an_answer_ends_it_in_words_and_keeps_the_rest(remote,
     assert "isn't an answer" in answer.error
 
 
-@pytest.mark.asyncio
 async def test_comments_blank_lines_and_other_events_are_passed_over(remote):
     noise = [b": ping\n\n", b"event: ping\nid: 3\n\n", b"\n\n", piece({"content": "Fine."}, "stop"), usage(1, 1)]
     _, answer = await answered(remote, Stream(noise))
     assert (answer.text, answer.error) == ("Fine.", "")
 
 
-@pytest.mark.asyncio
 async def test_an_error_in_the_stream_is_said(remote):
     error = {"error": {"code": 500, "message": "CUDA error: out of memory", "type": "server_error"}}
     _, answer = await answered(remote, Stream([piece({"content": "So"}), error]))
@@ -216,7 +206,6 @@ REFUSALS = [
 ]
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(("status", "body", "said"), REFUSALS, ids=[f"{row[0]}-{row[2]}" for row in REFUSALS])
 async def test_each_refusal_is_a_clear_sentence(remote, status, body, said):
     _, answer = await answered(remote, Refusal(status, body, {"Retry-After": "7"}))
@@ -225,7 +214,6 @@ async def test_each_refusal_is_a_clear_sentence(remote, status, body, said):
     assert ("Try again in 7 s" in answer.error) == (status == 429)
 
 
-@pytest.mark.asyncio
 async def test_answer_now_is_asked_of_llama_server_by_the_answers_id(remote):
     stream = Stream([piece({"reasoning_content": "Hm"})], holds=True)
     served = await remote.serve(made_up_server.llama_server(stream))
@@ -239,7 +227,6 @@ async def test_answer_now_is_asked_of_llama_server_by_the_answers_id(remote):
     assert served.chats[0]["reasoning_control"] is True
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("server", "model", "missing", "expected"),
     [
@@ -256,7 +243,6 @@ async def test_thinking_is_switched_off_as_each_server_wants_it(remote, server, 
         assert body[key] == value or value.items() <= body[key].items()
 
 
-@pytest.mark.asyncio
 async def test_an_unknown_server_gets_nothing_but_openai_s_fields(remote):
     served = await remote.serve({"/v1/models": {"data": [{"id": "m"}]}, "/v1/chat/completions": made_up_server.HELLO})
     await remote.use(served, "m")
@@ -267,7 +253,6 @@ async def test_an_unknown_server_gets_nothing_but_openai_s_fields(remote):
     }  # fmt: skip
 
 
-@pytest.mark.asyncio
 async def test_a_partial_answer_is_continued_where_the_server_can(remote):
     served = await remote.serve(made_up_server.llama_server())
     await remote.use(served, MODEL)
@@ -287,7 +272,6 @@ async def test_a_partial_answer_is_continued_where_the_server_can(remote):
     assert not other.chats
 
 
-@pytest.mark.asyncio
 async def test_pictures_travel_upright_without_what_the_camera_wrote(remote, tmp_path):
     photo = tmp_path / "photo.jpg"
     exif = Image.Exif()
@@ -306,7 +290,6 @@ async def test_pictures_travel_upright_without_what_the_camera_wrote(remote, tmp
     assert content[-1] == {"type": "text", "text": "What is this?"}
 
 
-@pytest.mark.asyncio
 async def test_reasoning_of_earlier_turns_is_sent_as_the_chat_says(remote):
     stream = Stream([piece({"reasoning_content": "Hm."}), piece({"content": "Yes."}, "stop"), usage(1, 2)])
     served, _ = await answered(remote, stream)
@@ -317,7 +300,6 @@ async def test_reasoning_of_earlier_turns_is_sent_as_the_chat_says(remote):
     assert all("reasoning_content" not in each for each in served.chats[2]["messages"])
 
 
-@pytest.mark.asyncio
 async def test_progress_of_the_prompt_is_shown_where_it_is_reported(remote):
     progress = [{"choices": [], "prompt_progress": {"total": 100, "cache": 0, "processed": n}} for n in (40, 100)]
     stream = Stream([*progress, piece({"content": "Hi"}, "stop"), usage(100, 1)])

@@ -18,7 +18,6 @@ from tests.cancelling import cancelled_at
 from tests.fakes.engine import FakeEngineClient, decide_by_default
 from tests.remote.made_up_server import MadeUpServer, Stream, piece
 
-pytestmark = pytest.mark.asyncio
 HERE = LoadOptions(model="/models/a.gguf")
 MODELS = {"object": "list", "data": [{"id": "bird", "object": "model"}]}
 ANSWER = Stream([piece({"content": "Hello."}), piece({}, "stop")])

@@ -13,7 +13,6 @@ from tests.remote.test_answers import answered
         lambda number: {"index": number, "id": f"c{number}", "function": {"name": "write", "arguments": "{}"}},
     ],
 )
-@pytest.mark.asyncio
 async def test_calls_without_an_end_end_the_answer(remote, call):
     """The window would stand still for longer with each piece."""
     endless = [piece({"tool_calls": [call(number)]}) for number in range(300)]

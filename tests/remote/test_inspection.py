@@ -23,7 +23,6 @@ KINDS = (
 )
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(("kind", "replies", "missing", "models"), KINDS, ids=[row[0] for row in KINDS])
 async def test_each_kind_of_server_is_recognised_and_its_chat_models_are_listed(remote, kind, replies, missing, models):
     server = await remote.serve(replies(), missing=missing)
@@ -33,7 +32,6 @@ async def test_each_kind_of_server_is_recognised_and_its_chat_models_are_listed(
     await connection.close()
 
 
-@pytest.mark.asyncio
 async def test_an_unknown_server_that_lists_models_is_used_without_guesses(remote):
     server = await remote.serve({"/v1/models": {"data": [{"id": "some-model"}]}})
     report = await remote.use(server, "some-model")
@@ -43,7 +41,6 @@ async def test_an_unknown_server_that_lists_models_is_used_without_guesses(remot
     assert report.n_ctx == 0
 
 
-@pytest.mark.asyncio
 async def test_llama_server_says_what_its_template_takes(remote):
     server = await remote.serve(made_up_server.llama_server())
     report = await remote.use(server, "Qwen3.8-27B")
@@ -56,7 +53,6 @@ async def test_llama_server_says_what_its_template_takes(remote):
     assert report.served_by.can_answer_now
 
 
-@pytest.mark.asyncio
 async def test_vllm_is_asked_by_its_tokens(remote):
     server = await remote.serve(made_up_server.vllm())
     report = await remote.use(server, "Qwen/Qwen3.8-27B-FP8")
@@ -65,7 +61,6 @@ async def test_vllm_is_asked_by_its_tokens(remote):
     assert not report.served_by.can_answer_now
 
 
-@pytest.mark.asyncio
 async def test_ollama_says_what_each_model_can_do(remote):
     server = await remote.serve(made_up_server.ollama())
     thinks = await remote.use(server, "qwen3.5:27b")
@@ -76,7 +71,6 @@ async def test_ollama_says_what_each_model_can_do(remote):
     assert not plain.template.call_dialect
 
 
-@pytest.mark.asyncio
 async def test_lm_studio_says_whether_thinking_can_be_switched(remote):
     server = await remote.serve(made_up_server.lm_studio(), missing=LM_STUDIO_MISSING)
     thinks = await remote.use(server, "qwen/qwen3.5-9b")
@@ -85,7 +79,6 @@ async def test_lm_studio_says_whether_thinking_can_be_switched(remote):
     assert (plain.can_think, plain.can_see) == (False, False)
 
 
-@pytest.mark.asyncio
 async def test_sglang_without_a_tool_parser_has_no_tools(remote):
     server = await remote.serve(made_up_server.sglang())
     report = await remote.use(server, "Qwen/Qwen3.5-35B-A3B-FP8")
@@ -94,7 +87,6 @@ async def test_sglang_without_a_tool_parser_has_no_tools(remote):
     assert report.architecture == "qwen35moe"
 
 
-@pytest.mark.asyncio
 async def test_a_missing_model_names_those_that_are_there(remote):
     server = await remote.serve(made_up_server.ollama())
     failure = await remote.use(server, "qwen9:1t")
@@ -103,7 +95,6 @@ async def test_a_missing_model_names_those_that_are_there(remote):
     assert "qwen3.5:27b" in failure.sentence
 
 
-@pytest.mark.asyncio
 async def test_the_key_is_sent_and_a_wrong_one_is_said(remote):
     server = await remote.serve(made_up_server.llama_server(), key="secret")
     remote.key = "wrong"
@@ -113,7 +104,6 @@ async def test_the_key_is_sent_and_a_wrong_one_is_said(remote):
     assert isinstance(await remote.use(server, "Qwen3.8-27B"), LoadReport)
 
 
-@pytest.mark.asyncio
 async def test_nothing_there_is_said_with_a_next_step(remote):
     server = await remote.serve({})
     address = server.address
@@ -123,7 +113,6 @@ async def test_nothing_there_is_said_with_a_next_step(remote):
     assert "Start the server" in failure.sentence
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("body", [b"<html>It works!</html>", b"\xff\xfe", b"[1, 2]", b"{}", b"null"])
 async def test_what_is_not_such_a_server_is_refused_in_words(remote, body):
     server = await remote.serve({}, missing=Refusal(200, body))
@@ -132,7 +121,6 @@ async def test_what_is_not_such_a_server_is_refused_in_words(remote, body):
     assert "The other PC" in failure.sentence
 
 
-@pytest.mark.asyncio
 async def test_an_endless_list_of_models_is_refused(remote):
     server = await remote.serve({"/v1/models": Refusal(200, b" " * 9_000_000)})
     failure = await remote.use(server, "any")

@@ -15,7 +15,7 @@ from qwendesk.engine.protocol import Called, Delta, Finished, Generate, PromptPr
 from tests.remote.conftest import RemoteDesk
 from tests.remote.llama_server import LlamaServer, UrgingProxy, needs_llama_server, running_llama_server
 
-pytestmark = [needs_llama_server, pytest.mark.asyncio, pytest.mark.timeout(300)]
+pytestmark = [needs_llama_server, pytest.mark.timeout(300)]
 GREEDY = GenerationOptions(temperature=0.0, max_tokens=200)
 TOOL = json.dumps(
     {

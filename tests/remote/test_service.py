@@ -26,7 +26,6 @@ from tests.fakes.engine import FakeEngineClient
 from tests.remote import made_up_server
 from tests.remote.made_up_server import LM_STUDIO_MISSING
 
-pytestmark = pytest.mark.asyncio
 FILE = LoadOptions(model="/models/a.gguf")
 
 

@@ -2,8 +2,6 @@
 
 import asyncio
 
-import pytest
-
 from qwendesk.chat.chat_state import TextAdded
 from qwendesk.core.messages import text_message
 from qwendesk.engine.protocol import Delta, Finished, Generate
@@ -12,7 +10,6 @@ from tests.remote.made_up_server import Stream, piece
 from tests.remote.test_answers import MODEL
 
 
-@pytest.mark.asyncio
 async def test_stop_closes_the_connection_and_keeps_the_text(remote):
     served = await remote.serve(made_up_server.llama_server(Stream([piece({"content": "On and"})], holds=True)))
     await remote.use(served, MODEL)
@@ -26,7 +23,6 @@ async def test_stop_closes_the_connection_and_keeps_the_text(remote):
     assert (turn.answer.text, turn.answer.stop_reason, turn.answer.error) == ("On and", "cancelled", "")
 
 
-@pytest.mark.asyncio
 async def test_an_answer_that_is_stopped_before_it_was_asked_for_ends_as_cancelled(remote):
     await remote.use(await remote.serve(made_up_server.llama_server()), MODEL)
     stream = remote.client.generate(Generate(messages=(text_message("user", "Hi"),)))
@@ -35,7 +31,6 @@ async def test_an_answer_that_is_stopped_before_it_was_asked_for_ends_as_cancell
     assert [item.stop_reason for item in items if isinstance(item, Finished)] == ["cancelled"]
 
 
-@pytest.mark.asyncio
 async def test_an_answer_that_nobody_reads_any_more_closes_its_connection(remote):
     served = await remote.serve(made_up_server.llama_server(Stream([piece({"content": "On"})], holds=True)))
     await remote.use(served, MODEL)
@@ -45,7 +40,6 @@ async def test_an_answer_that_nobody_reads_any_more_closes_its_connection(remote
     await served.client_left.wait()
 
 
-@pytest.mark.asyncio
 async def test_ejecting_lets_go_of_the_server_in_the_middle_of_an_answer(remote):
     served = await remote.serve(made_up_server.llama_server(Stream([piece({"content": "On"})], holds=True)))
     await remote.use(served, MODEL)

@@ -13,7 +13,6 @@ import msgspec
 
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.options import LoadOptions
-from qwendesk.engine.protocol import Generate
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.server.limits import Limits
 from qwendesk.server.served_models import ServedModels
@@ -42,10 +41,6 @@ class HttpDesk:
     @property
     def port(self) -> int:
         return int(self.server.state.address.rpartition(":")[2])
-
-    @property
-    def asked(self) -> list[Generate]:
-        return [request for request in self.client.requests if isinstance(request, Generate)]
 
     @property
     def n_running(self) -> int:

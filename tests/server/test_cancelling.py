@@ -14,8 +14,6 @@ from tests.cancelling import cancelled_at, public_coroutines
 from tests.fakes.answer_stream import ScriptedAnswer
 from tests.server.http_desk import ASKED, KEY, HttpDesk, http_desk
 
-pytestmark = pytest.mark.asyncio
-
 
 async def answers(desk: HttpDesk) -> bool:
     return (await desk.status("GET", "/health"), await desk.status("POST", "/v1/chat/completions", ASKED)) == (200, 200)

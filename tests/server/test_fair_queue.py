@@ -7,8 +7,6 @@ import pytest
 from qwendesk.server.answering import FairQueue
 from qwendesk.server.refusals import Refused
 
-pytestmark = pytest.mark.asyncio
-
 
 class Turns:
     """Requests that run until the test lets them end."""

@@ -18,7 +18,6 @@ from qwendesk.server.service import ServerOptions
 from tests.fakes.answer_stream import ScriptedAnswer
 from tests.server.http_desk import ASKED, KEY, OTHER_KEY, HttpDesk, http_desk
 
-pytestmark = pytest.mark.asyncio
 CHAT, MESSAGES, RESPONSES = "/v1/chat/completions", "/v1/messages", "/v1/responses"
 TOOL = {"type": "function", "function": {"name": "read", "parameters": {"type": "object"}}}
 
@@ -153,8 +152,8 @@ async def test_what_the_engine_says_of_a_request_becomes_its_status(tmp_path: Pa
 async def test_a_prompt_of_a_client_gives_way_to_the_window(tmp_path: Path) -> None:
     async with http_desk(tmp_path) as desk:
         await desk.json("POST", CHAT, ASKED)
-        assert desk.asked[-1].gives_way
-        assert desk.asked[-1].chat
+        assert desk.client.asked[-1].gives_way
+        assert desk.client.asked[-1].chat
 
 
 async def test_a_request_that_the_user_stops_ends_for_its_client(tmp_path: Path) -> None:
@@ -202,10 +201,10 @@ async def test_reasoning_that_a_client_dropped_comes_back_for_that_client_alone(
         result = {"role": "tool", "tool_call_id": message["tool_calls"][0]["id"], "content": "text"}
         follow_up = {**body, "messages": [*body["messages"], message, result]}
         await desk.json("POST", CHAT, follow_up)
-        assert desk.asked[-1].messages[1].reasoning == "I must look."
+        assert desk.client.asked[-1].messages[1].reasoning == "I must look."
         await desk.json("POST", CHAT, follow_up, OTHER_KEY)
-        assert desk.asked[-1].messages[1].reasoning == ""
-        assert desk.asked[-1].chat != desk.asked[-2].chat
+        assert desk.client.asked[-1].messages[1].reasoning == ""
+        assert desk.client.asked[-1].chat != desk.client.asked[-2].chat
 
 
 async def test_every_client_has_its_turn_and_its_own_answer(tmp_path: Path) -> None:
@@ -235,7 +234,7 @@ async def test_programs_with_one_key_take_turns(tmp_path: Path, monkeypatch: pyt
             await desk.until(lambda n=number + 1: desk.n_running == n)
         released.set()
         assert [await task for task in tasks] == [200] * 5
-        order = [request.messages[0].text for request in desk.asked[1:]]
+        order = [request.messages[0].text for request in desk.client.asked[1:]]
         assert order == ["busy/1 0", "busy/1 1", "other/1 4", "busy/1 2", "busy/1 3"]
 
 

@@ -133,7 +133,6 @@ def _damage(value: Any, chance: random.Random) -> None:
         return
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("path", VALID)
 async def test_damaged_bodies_are_answered_or_refused(
     tmp_path: Path, path: str, caplog: pytest.LogCaptureFixture

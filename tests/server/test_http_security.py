@@ -13,7 +13,6 @@ from qwendesk.server.limits import Limits
 from tests.fakes.answer_stream import ScriptedAnswer
 from tests.server.http_desk import ASKED, KEY, http_desk
 
-pytestmark = pytest.mark.asyncio
 CHAT = "/v1/chat/completions"
 
 
@@ -25,7 +24,7 @@ async def test_every_path_but_health_needs_the_key(tmp_path: Path) -> None:
         for path in ("/v1/models", "/props", "/v1/models/x"):
             assert await desk.status("GET", path, key="") == 401
         assert await desk.status("GET", "/health", key="") == 200
-        assert not desk.asked
+        assert not desk.client.asked
 
 
 async def test_a_key_is_taken_from_both_headers_and_from_nowhere_else(tmp_path: Path) -> None:
@@ -43,7 +42,7 @@ async def test_a_name_that_a_web_page_owns_does_not_lead_here(tmp_path: Path, ho
     async with http_desk(tmp_path) as desk:
         assert await desk.status("GET", "/v1/models", Host=host) == 403
         assert await desk.status("POST", CHAT, ASKED, Host=host) == 403
-        assert not desk.asked
+        assert not desk.client.asked
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:80", "127.0.0.1:1", "[::1]:80", "192.168.1.2"])
@@ -100,7 +99,7 @@ async def test_a_body_that_does_not_come_is_refused(tmp_path: Path) -> None:
         head = f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {KEY}\r\nConnection: close\r\n"
         answer = await desk.raw(f"{head}Content-Length: 100\r\n\r\n{{".encode())
         assert b" 408 " in answer.splitlines()[0]
-        assert not desk.asked
+        assert not desk.client.asked
 
 
 async def test_a_connection_on_which_no_request_comes_is_closed(tmp_path: Path) -> None:
@@ -173,7 +172,7 @@ async def test_more_requests_than_may_wait_are_told_to_come_back(
 
         monkeypatch.setattr(desk.client, "pause", wait_for_release)
         first = asyncio.create_task(desk.status("POST", CHAT, ASKED))
-        await desk.until(lambda: len(desk.asked) == 2)
+        await desk.until(lambda: len(desk.client.asked) == 2)
         second = asyncio.create_task(desk.status("POST", CHAT, ASKED))
         await desk.until(lambda: desk.n_running == 2)
         async with desk.request("POST", CHAT, ASKED) as response:

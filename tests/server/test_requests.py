@@ -2,13 +2,9 @@
 
 import asyncio
 
-import pytest
-
 from qwendesk.engine.protocol import CallDelta, Delta, PromptProgress
 from qwendesk.server.requests import RequestLog
 from tests.server.answers import end
-
-pytestmark = pytest.mark.asyncio
 
 
 class Clock:

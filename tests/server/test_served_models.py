@@ -91,7 +91,6 @@ class Desk:
         return [Path(each) for each in FILES]
 
 
-@pytest.mark.asyncio
 async def test_the_windows_model_comes_back_with_its_next_question_however_the_other_ends() -> None:
     desk = Desk()
     assert await desk.ask() == OWN
@@ -120,7 +119,6 @@ async def test_the_windows_model_comes_back_with_its_next_question_however_the_o
     await desk.engine.close()
 
 
-@pytest.mark.asyncio
 async def test_nothing_is_loaded_where_there_is_an_obstacle_but_the_loaded_model_answers() -> None:
     desk = Desk()
     assert await desk.ask() == OWN
@@ -136,7 +134,6 @@ async def test_nothing_is_loaded_where_there_is_an_obstacle_but_the_loaded_model
     await desk.engine.close()
 
 
-@pytest.mark.asyncio
 async def test_a_question_of_the_window_lets_the_answer_of_a_client_end_and_takes_its_load_away() -> None:
     desk, answered = Desk(), asyncio.Event()
     desk.engine.until_idle = answered.wait

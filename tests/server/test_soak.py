@@ -21,7 +21,6 @@ _GROWTH_BYTES = 24 * _MIB
 
 
 @pytest.mark.soak
-@pytest.mark.asyncio
 async def test_no_answer_is_lost_or_mixed_and_memory_stays_flat() -> None:
     with served(paths.demo_model(), "--waiting", "40", n_keys=N_KEYS, load=("n_ctx=4096", "n_threads=1")) as server:
         load = Load(server, seed=20)

@@ -51,7 +51,6 @@ def test_named_profiles_are_saved_used_and_deleted(file: Path) -> None:
         profiles.save_as(MODEL, "  ")
 
 
-@pytest.mark.asyncio
 async def test_exported_profile_contains_no_folders_of_this_pc(file: Path, tmp_path: Path) -> None:
     profiles, exported = ProfilesService(file), tmp_path / "out.json"
     profiles.save_changes(MODEL, {**CHANGES, "lora": ("/elsewhere/a.gguf",)})
@@ -73,7 +72,6 @@ async def test_exported_profile_contains_no_folders_of_this_pc(file: Path, tmp_p
         '{"format": "qwendesk-profile", "values": {"image_min_tokens": -5}}',
     ],
 )
-@pytest.mark.asyncio
 async def test_importing_another_file_changes_nothing(file: Path, tmp_path: Path, content: str) -> None:
     profiles = ProfilesService(file)
     profiles.save_changes(MODEL, CHANGES)
@@ -100,7 +98,6 @@ def test_values_of_a_newer_version_are_ignored_and_kept(file: Path) -> None:
     assert profiles.changes(MODEL) == {"n_ctx": 4096}
 
 
-@pytest.mark.asyncio
 async def test_change_that_cannot_be_written_applies_and_is_reported(tmp_path: Path) -> None:
     blocked = tmp_path / "a file"
     blocked.write_text("x", encoding="utf-8")

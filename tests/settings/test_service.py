@@ -41,7 +41,6 @@ def test_keys_of_a_newer_version_are_ignored(tmp_path: Path) -> None:
     assert SettingsService(file).options.theme == "dark"
 
 
-@pytest.mark.asyncio
 async def test_failed_write_is_reported_and_the_change_applies(tmp_path: Path) -> None:
     (tmp_path / "in-the-way").write_text("a file, not a folder")
     settings = SettingsService(tmp_path / "in-the-way" / "settings.json")

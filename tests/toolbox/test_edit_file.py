@@ -104,7 +104,6 @@ def test_other_encodings_are_not_damaged(folder: Path) -> None:
     assert (folder / "old.txt").read_bytes() == "Grüße".encode("latin-1")
 
 
-@pytest.mark.asyncio
 async def test_file_that_is_read_only_stays_as_it_is(folder: Path) -> None:
     """Its folder would allow to put another file in its place."""
     (folder / "loop.py").chmod(0o444)
@@ -121,7 +120,6 @@ def call(folder: Path) -> tuple[ToolCall, CallContext]:
     return ToolCall("edit_file", '{"path": "loop.py", "old": "draw()", "new": "draw(1)"}'), CallContext("a", settings)
 
 
-@pytest.mark.asyncio
 async def test_user_sees_the_difference_and_decides(folder: Path) -> None:
     service = ToolService([edit_file()])
     seen = []
@@ -137,7 +135,6 @@ async def test_user_sees_the_difference_and_decides(folder: Path) -> None:
     assert b"draw(1)" in (folder / "loop.py").read_bytes()
 
 
-@pytest.mark.asyncio
 async def test_nothing_else_than_what_was_seen_is_changed(folder: Path) -> None:
     service = ToolService([edit_file()])
     task = asyncio.ensure_future(service.run(*call(folder)))
@@ -148,7 +145,6 @@ async def test_nothing_else_than_what_was_seen_is_changed(folder: Path) -> None:
     assert (folder / "loop.py").read_text() == "# production\ndraw()\n"
 
 
-@pytest.mark.asyncio
 async def test_allowed_in_this_chat_counts_for_the_next_change_too(folder: Path) -> None:
     service = ToolService([edit_file()])
     await asked(service, *call(folder), "chat")
@@ -158,7 +154,6 @@ async def test_allowed_in_this_chat_counts_for_the_next_change_too(folder: Path)
     assert (await service.run(again, context)).result == "loop.py was changed."
 
 
-@pytest.mark.asyncio
 async def test_call_that_cannot_work_asks_nobody(folder: Path) -> None:
     settings = ChatSettings(tools=("edit_file",), tool_folders=(str(folder),))
     absent = ToolCall("edit_file", '{"path": "loop.py", "old": "absent", "new": "x"}')

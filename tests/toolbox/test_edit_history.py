@@ -22,8 +22,6 @@ ID = "0123456789abcdef" * 2
 BEFORE = b"\xef\xbb\xbfone\r\ntwo\r\n"
 AFTER = b"\xef\xbb\xbfone\r\n2\r\n"
 
-pytestmark = pytest.mark.asyncio
-
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:

@@ -89,7 +89,6 @@ def test_there_are_a_hundred() -> None:
     assert len({attempt.says for attempt in ATTEMPTS.values()}) == 100
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("name", ATTEMPTS)
 async def test_nothing_happens_that_the_user_refuses(name: str, tmp_path: Path) -> None:
     async with desk_for(name, tmp_path, "refuse") as desk:
@@ -104,7 +103,6 @@ async def test_nothing_happens_that_the_user_refuses(name: str, tmp_path: Path) 
         assert sum(map(bool, errors)) == len(must_fail)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("name", ATTEMPTS)
 async def test_what_happens_is_what_the_user_saw_and_allowed_once(name: str, tmp_path: Path) -> None:
     async with desk_for(name, tmp_path, "once") as desk:

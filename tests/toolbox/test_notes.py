@@ -20,8 +20,6 @@ TODAY = datetime.date(2026, 11, 26)
 RECALL = ToolCall("recall_notes")
 DOG = "The user's dog is called Rex."
 
-pytestmark = pytest.mark.asyncio
-
 
 def remember(text: str) -> ToolCall:
     return ToolCall("remember", json.dumps({"note": text}))

@@ -14,8 +14,6 @@ from qwendesk.toolbox.run_python import run_python
 from qwendesk.toolbox.service import ToolService
 from tests.toolbox.test_service import request_of
 
-pytestmark = pytest.mark.asyncio
-
 
 def script(code: str) -> ToolCall:
     return ToolCall("run_python", json.dumps({"code": code}))

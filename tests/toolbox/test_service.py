@@ -68,14 +68,12 @@ async def asked(service: ToolService, call: ToolCall, where: CallContext, decisi
     return record
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("effect", ["nothing", "reads"])
 async def test_harmless_tools_run_without_asking(effect: Effect) -> None:
     record = await ToolService([tool(effect)]).run(SEND, context(tainted=True))
     assert (record.is_done, record.result, record.error) == (True, "sent hello", "")
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("effect", ["writes", "sends", "runs"])
 async def test_other_tools_ask_each_time(effect: Effect) -> None:
     service = ToolService([tool(effect)])
@@ -84,7 +82,6 @@ async def test_other_tools_ask_each_time(effect: Effect) -> None:
     assert (refused.result, "did not allow" in refused.error) == ("", True)
 
 
-@pytest.mark.asyncio
 async def test_consent_for_a_chat_counts_there_alone() -> None:
     service = ToolService([tool()])
     await asked(service, SEND, context(), "chat")
@@ -92,7 +89,6 @@ async def test_consent_for_a_chat_counts_there_alone() -> None:
     await asked(service, SEND, context(chat_id="b"), "refuse")
 
 
-@pytest.mark.asyncio
 async def test_what_is_always_allowed_is_saved_for_its_folder(tmp_path: Path) -> None:
     file = JsonFile(tmp_path / "consents.json", Grants, Grants)
     here = context(folders=("/folders/me/game",))
@@ -103,7 +99,6 @@ async def test_what_is_always_allowed_is_saved_for_its_folder(tmp_path: Path) ->
     await asked(later, SEND, context(folders=("/folders/me",)), "refuse")
 
 
-@pytest.mark.asyncio
 async def test_tainted_chat_asks_whatever_was_allowed() -> None:
     service = ToolService([tool("writes")])
     await asked(service, SEND, context(folders=("/f",)), "always")
@@ -111,7 +106,6 @@ async def test_tainted_chat_asks_whatever_was_allowed() -> None:
     assert choices(tool("writes"), context(folders=("/f",), tainted=True)) == ("once", "refuse")
 
 
-@pytest.mark.asyncio
 async def test_changed_tool_asks_anew(tmp_path: Path) -> None:
     file = JsonFile(tmp_path / "consents.json", Grants, Grants)
     await asked(ToolService([tool("writes")], file), SEND, context(folders=("/f",)), "always")
@@ -119,7 +113,6 @@ async def test_changed_tool_asks_anew(tmp_path: Path) -> None:
     await asked(changed, SEND, context(folders=("/f",)), "refuse")
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("call", "error"),
     [
@@ -134,13 +127,11 @@ async def test_bad_calls_are_refused_before_anyone_is_asked(call: ToolCall, erro
     assert (record.is_done, record.error) == (True, error)
 
 
-@pytest.mark.asyncio
 async def test_tool_that_is_off_in_the_chat_is_unknown() -> None:
     record = await ToolService([tool("nothing")]).run(SEND, CallContext("a", ChatSettings()))
     assert "There is no tool send" in record.error
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("text", "error"),
     [("fail", "The line is dead."), ("break", "The tool failed: a bug"), ("hang", "The tool took longer than 0.01 s")],
@@ -152,7 +143,6 @@ async def test_failures_are_told_to_the_model(text: str, error: str, caplog: pyt
     caplog.clear()  # what failed unexpectedly is logged
 
 
-@pytest.mark.asyncio
 async def test_results_fit_and_are_text() -> None:
     service = ToolService([tool("nothing")])
     long = (await service.run(ToolCall("send", '{"text": "long"}'), context())).result
@@ -162,14 +152,12 @@ async def test_results_fit_and_are_text() -> None:
     assert error.encode()
 
 
-@pytest.mark.asyncio
 async def test_time_is_counted_without_the_wait_for_consent() -> None:
     times = iter([10.0, 12.5])
     service = ToolService([tool()], clock=lambda: next(times))
     assert (await asked(service, SEND, context(), "once")).elapsed_s == 2.5
 
 
-@pytest.mark.asyncio
 async def test_cancelling_a_call_that_asks_ends_the_question() -> None:
     service = ToolService([tool()])
     task = asyncio.ensure_future(service.run(SEND, context()))
@@ -180,7 +168,6 @@ async def test_cancelling_a_call_that_asks_ends_the_question() -> None:
     service.decide(request, "once")  # too late: nothing happens
 
 
-@pytest.mark.asyncio
 async def test_only_what_a_request_offers_can_be_decided() -> None:
     service = ToolService([tool("writes")])
     tainted = context(folders=("/f",), tainted=True)
@@ -194,7 +181,6 @@ async def test_only_what_a_request_offers_can_be_decided() -> None:
     await asked(service, SEND, context(folders=("/f",)), "refuse")
 
 
-@pytest.mark.asyncio
 async def test_results_fit_into_a_small_context() -> None:
     record = await ToolService([tool("nothing")]).run(
         ToolCall("send", '{"text": "long"}'), msgspec.structs.replace(context(), n_ctx=4096)
@@ -219,7 +205,6 @@ def test_no_tools_are_offered_where_the_answer_has_a_prescribed_form() -> None:
     assert not service.definitions(msgspec.structs.replace(settings, overrides={"grammar": 'root ::= "a"'}))
 
 
-@pytest.mark.asyncio
 async def test_tool_that_asks_each_time_can_be_allowed_for_one_call_only() -> None:
     each_time = msgspec.structs.replace(tool("writes"), asks_each_time=True)
     service = ToolService([each_time])
@@ -228,7 +213,6 @@ async def test_tool_that_asks_each_time_can_be_allowed_for_one_call_only() -> No
     await asked(service, SEND, context(), "refuse")
 
 
-@pytest.mark.asyncio
 async def test_tool_that_is_impossible_here_is_not_offered_and_says_why() -> None:
     async def find_obstacle() -> str:
         return "There is no line."
@@ -241,7 +225,6 @@ async def test_tool_that_is_impossible_here_is_not_offered_and_says_why() -> Non
     assert not any("send" in definition for definition in service.definitions(context().settings))
 
 
-@pytest.mark.asyncio
 async def test_tool_is_tried_until_it_is_possible() -> None:
     async def find_obstacle() -> str:
         return found.pop(0)
@@ -262,7 +245,6 @@ def test_own_tools_do_not_taint() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.asyncio
 async def test_record_says_why_a_call_ran() -> None:
     service = ToolService([tool("writes"), CALCULATOR])
     calculated = await service.run(ToolCall("calculate", '{"expression": "1"}'), context())
@@ -276,7 +258,6 @@ async def test_record_says_why_a_call_ran() -> None:
     assert (await service.run(ToolCall("fly"), context())).consent == ""
 
 
-@pytest.mark.asyncio
 async def test_consent_can_be_taken_back(tmp_path: Path) -> None:
     file = JsonFile(tmp_path / "consents.json", Grants, Grants)
     service = ToolService([tool("writes")], file)

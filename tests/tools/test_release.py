@@ -64,11 +64,6 @@ def test_latest_json_is_what_the_app_reads(folder: Path) -> None:
     assert sums[SETUP] == hashlib.sha256(b"an installer").hexdigest()
 
 
-def test_a_second_run_describes_the_same_files(folder: Path) -> None:
-    first = described(folder)
-    assert described(folder) == first
-
-
 def test_winget_manifests_name_the_installer_of_this_release(folder: Path) -> None:
     yaml = pytest.importorskip("yaml")
     described(folder)

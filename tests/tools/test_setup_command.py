@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -124,16 +123,6 @@ def test_other_engine_replaces_the_installed_one(parts: Recorder) -> None:
     assert parts.take() == ["packages", "reused", "engine and libraries"]
 
 
-def test_changed_project_files_update_the_dependencies(parts: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
-    command.main(["--engine", "cpu"])
-    parts.take()
-    monkeypatch.setattr(environment, "project_hash", lambda: "changed")
-
-    command.main(["--engine", "cpu"])
-
-    assert parts.take() == ["packages", "reused", "libraries"]
-
-
 def test_a_moved_checkout_gets_a_new_environment(parts: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
     command.main(["--engine", "cpu"])
     parts.take()
@@ -206,12 +195,6 @@ def test_wrong_python_is_refused_with_the_one_to_install(patch: str, found: str)
 @pytest.mark.parametrize("minor", [11, 12, 13, 14])
 def test_each_supported_python_is_taken(minor: int) -> None:
     assert start_setup(f"sys.version_info = (3, {minor}, 0, 'final', 0)", "--check-python") == (0, "")
-
-
-def test_the_setup_takes_the_pythons_that_the_project_names() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-
-    assert project["requires-python"] == ">=3.11,<3.16"
 
 
 def gaming_pc_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:

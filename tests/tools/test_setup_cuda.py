@@ -13,7 +13,7 @@ import pytest
 
 from tools.setup import cuda_build, cuda_toolkit, engine
 from tools.setup.cuda_build import CudaBuild, architectures_here
-from tools.setup.cuda_toolkit import CudaToolkit, fetch_toolkit, fetched_toolkit, pinned_wheels, wheels_release
+from tools.setup.cuda_toolkit import fetch_toolkit, fetched_toolkit, pinned_wheels, wheels_release
 from tools.setup.nvidia import NvidiaCard
 from tools.setup.project import SetupError
 
@@ -146,14 +146,6 @@ def test_interrupted_build_compiles_only_what_is_missing(tmp_path: Path, capsys:
     assert not kept.exists(), "a finished build needs no objects"
 
 
-def test_trial_build_does_not_count_as_the_engine_for_all_cards(tmp_path: Path) -> None:
-    build = CudaBuild(CudaToolkit(tmp_path, (12, 8)), ("86-real",))
-    (tmp_path / ".engine" / "cuda-avx2-86-real-1.2.3.build" / "source").mkdir(parents=True)
-    engine.build("cuda-avx2", "1.2.3", interpreter(tmp_path), build, "86-real")
-    assert engine.kept_wheel("cuda-avx2", "1.2.3", "86-real") is not None
-    assert engine.kept_wheel("cuda-avx2", "1.2.3") is None
-
-
 def test_source_is_unpacked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "cuda.build"
     downloads: list[str] = []
@@ -186,11 +178,6 @@ def test_engine_for_this_pc_finds_nvidias_libraries_from_the_environment(tmp_pat
     assert Path(os.path.normpath(installed / path[1])) == toolkit.root / "lib"
     for_others = CudaBuild(toolkit, ("86-real",)).flags()
     assert not any("rpath" in flag for flag in for_others), "a pack has the libraries beside it"
-
-
-def test_toolkit_on_path_is_left_to_cmake(tmp_path: Path) -> None:
-    build = CudaBuild(CudaToolkit(tmp_path, (12, 8)), is_for_this_pc=True)
-    assert (build.flags(), build.environment()) == ([], {})
 
 
 def test_architectures_are_those_of_the_cards_or_the_users_own() -> None:

@@ -35,13 +35,6 @@ def test_installed_packages_are_not_missing() -> None:
     assert missing([THERE, LIBRARY, PROGRAM]) == [LIBRARY, PROGRAM]
 
 
-def test_nothing_happens_if_nothing_is_missing(said: list[str], apt: list[tuple[str, ...]]) -> None:
-    provide([THERE], say=said.append)
-
-    assert said == []
-    assert apt == []
-
-
 def test_user_without_root_gets_the_exact_command(
     said: list[str], apt: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,10 +80,6 @@ def test_x_server_is_for_tests_and_compiler_for_builds_only() -> None:
     assert "xvfb" not in packages("run")
     assert {"xvfb", "libegl1"} <= packages("run", "test")
     assert packages("build") == {"g++"}
-
-
-def test_windows_needs_no_system_packages() -> None:
-    assert needs(["run", "test", "build"], "Windows") == []
 
 
 def test_a_vulkan_engine_needs_its_compiler_and_headers() -> None:

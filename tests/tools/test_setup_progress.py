@@ -59,13 +59,6 @@ def test_terminal_has_one_line_that_is_rewritten_every_percent() -> None:
     assert sum("% compiled" in part for part in text.split("\r")) == 101
 
 
-def test_a_shorter_text_hides_the_longer_one_before_it() -> None:
-    parts = shown(HEAD, terminal=True).rstrip("\n").split("\r")
-
-    widths = [len(part) for part in parts[1:]]
-    assert widths[-1] >= len(parts[-2].rstrip())
-
-
 def test_nested_build_does_not_change_the_percentage() -> None:
     outer = steps(400)
     inner = steps(6)
@@ -73,14 +66,6 @@ def test_nested_build_does_not_change_the_percentage() -> None:
     mixed = shown([*outer[:200], *inner, *outer[200:]])
 
     assert mixed == shown(outer)
-
-
-def test_few_steps_show_only_the_percentages_reached() -> None:
-    assert [line for line in shown(steps(3)).splitlines() if "compiled" in line] == [
-        "  engine: 33% compiled (0 s)",
-        "  engine: 66% compiled (0 s)",
-        "  engine: 100% compiled (0 s)",
-    ]
 
 
 def test_duration_is_shown() -> None:
@@ -126,12 +111,6 @@ def test_libraries_are_counted_and_no_address_is_shown() -> None:
         "libraries: downloading 3 of about 53: jaraco.classes, 6.8 kB (0 s)",
         "libraries: unpacking 4 packages (0 s)",
     ]
-
-
-def test_log_has_a_line_for_every_tenth_library() -> None:
-    lines = [f"Downloading lib{number}-1.0-py3-none-any.whl (1 kB)\n" for number in range(1, 25)]
-    shown_lines = libraries(lines, terminal=False).splitlines()
-    assert [line.split()[2] for line in shown_lines] == ["1", "11", "21"]
 
 
 @pytest.mark.parametrize(

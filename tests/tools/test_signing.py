@@ -124,11 +124,6 @@ def test_mac_is_notarised_only_with_an_account() -> None:
     assert staple == ["xcrun", "stapler", "staple", "QwenDesk.dmg"]
 
 
-def test_mac_without_an_app_is_said(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match="no app yet"):
-        macos.make_image(tmp_path / "QwenDesk.app", tmp_path, tmp_path, {})
-
-
 def test_info_plist_names_the_version_and_opens_models() -> None:
     written = plistlib.loads(plistlib.dumps(macos.info_plist(__version__)))
     assert written["CFBundleShortVersionString"] == __version__

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import msgspec
-import pytest
 
 from qwendesk.engines.pc_trial.report import FreedMemory, PcTrialReport, SpillSign, to_json
 from tests.engines.pc_trial.pc import TrialPc
@@ -25,7 +24,6 @@ def section(text: str, title: str) -> list[str]:
     return [line for line in body.splitlines() if line.startswith("| PC ") and not line.startswith("| PC |")]
 
 
-@pytest.mark.asyncio
 async def test_two_pcs_stand_below_each_other_in_every_table():
     one = await trial()
     two = msgspec.structs.replace(one, date="2026-11-24", problems=("look for models: not finished after 60 s.",))
@@ -40,7 +38,6 @@ async def test_two_pcs_stand_below_each_other_in_every_table():
     assert section(text, "Not measured") == ["| PC 2 | look for models: not finished after 60 s. |"]
 
 
-@pytest.mark.asyncio
 async def test_figures_are_those_of_the_report():
     report = await trial()
     gpu, cpu = report.engines[:2]
@@ -59,7 +56,6 @@ async def test_figures_are_those_of_the_report():
     assert "| Fake Card 1.2 | 1024.0 | 35.0 | 2048.0 | - |" in section(text, "Meter")[0]
 
 
-@pytest.mark.asyncio
 async def test_files_are_read_once_and_others_refused_with_a_sentence(tmp_path, capsys):
     good = saved(tmp_path / "good.json", await trial())
     same = tmp_path / "same.json"
@@ -77,19 +73,6 @@ async def test_files_are_read_once_and_others_refused_with_a_sentence(tmp_path, 
     assert first == f"{foreign} is refused. It is not a report of `qwendesk trial`."
     assert second.startswith(f"{gone} can't be read: ")
     assert third == f"{tmp_path} can't be read: it is a folder."
-
-
-def test_without_a_usable_file_there_is_no_table(tmp_path, capsys):
-    file = tmp_path / "broken.json"
-    file.write_bytes(b'{"format": "qwendesk-pc-trial", "ver')
-
-    assert main([str(file)]) == 1
-    assert capsys.readouterr().out == ""
-
-
-@pytest.mark.asyncio
-async def test_good_files_end_with_0(tmp_path):
-    assert main([str(saved(tmp_path / "good.json", await trial()))]) == 0
 
 
 def test_huge_file_is_refused(tmp_path):

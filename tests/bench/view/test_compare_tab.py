@@ -8,7 +8,6 @@ from PySide6.QtWidgets import QAbstractButton, QComboBox, QFileDialog, QLineEdit
 from qwendesk.bench.view.compare_column import AnswerPane
 from qwendesk.bench.view.compare_tab import CompareTab
 from qwendesk.core.failures import LoadFailure
-from qwendesk.engine.protocol import Generate
 from qwendesk.widgets.theme_keeper import app_theme
 from tests.bench.view.conftest import BenchDesk
 from tests.fakes.engine import ScriptedAnswer
@@ -111,7 +110,7 @@ async def test_the_settings_of_a_column_are_sent(desk: BenchDesk) -> None:
 
     await compare(desk, "One.", "Two.")
 
-    first, second = (each for each in desk.client.requests if isinstance(each, Generate))
+    first, second = desk.client.asked
     assert first.options.enable_thinking
     assert first.options.seed == 9
     assert (second.options.seed, second.options.temperature, second.options.top_k) == (7, 0.3, 5)
@@ -183,7 +182,7 @@ async def test_files_are_shown_and_removed(desk: BenchDesk, tmp_path: Path) -> N
     await compare(desk, "Bread.", "Bread.")
     desk.click("compare.file.0")
 
-    (first, _) = (each for each in desk.client.requests if isinstance(each, Generate))
+    (first, _) = desk.client.asked
     assert "Buy bread." in first.messages[-1].text
     await desk.until(lambda: not desk.is_shown("compare.file.0"))
 

@@ -12,7 +12,6 @@ from qwendesk.chat.exchange.service import ExchangeService
 from tests.cancelling import cancelled_at, public_coroutines
 from tests.chat.exchange.kit import Kit, gpt_chat, gpt_node
 
-pytestmark = pytest.mark.asyncio
 CHATS = [gpt_chat(gpt_node(f"a{each}", None), gpt_node(f"b{each}", f"a{each}", text="Which?")) for each in range(3)]
 
 

@@ -47,7 +47,6 @@ def archive_of(path: Path, pieces: Iterator[bytes], packing: int = zipfile.ZIP_D
 
 
 @POSIX
-@pytest.mark.asyncio
 @pytest.mark.parametrize(("name", "words"), [("pipe", "it is a pipe"), ("zero", "it is a device"), ("", "a folder")])
 async def test_pipes_devices_and_folders_are_refused(kit: Kit, tmp_path: Path, name: str, words: str) -> None:
     await asyncio.to_thread(os.mkfifo, tmp_path / "pipe")
@@ -57,7 +56,6 @@ async def test_pipes_devices_and_folders_are_refused(kit: Kit, tmp_path: Path, n
         await kit.exchange.import_from(tmp_path / name)
 
 
-@pytest.mark.asyncio
 async def test_huge_file_is_refused_with_its_size(kit: Kit, tmp_path: Path) -> None:
     sparse_file(tmp_path / "huge.json", 6 << 30, b"[")
 
@@ -169,7 +167,6 @@ def test_import_needs_bounded_memory(
     assert peak_kib < 100 * 1024
 
 
-@pytest.mark.asyncio
 async def test_too_large_chat_is_skipped_and_reported(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(values, "MAX_MESSAGES", 5)
     long = gpt_chat(*(gpt_node(str(n), str(n - 1), text="x") for n in range(6)))
@@ -180,7 +177,6 @@ async def test_too_large_chat_is_skipped_and_reported(kit: Kit, monkeypatch: pyt
     assert "Skipped 1 chat with more than 128 MB or 5 messages." in report.sentence
 
 
-@pytest.mark.asyncio
 async def test_file_damaged_at_its_end_adds_nothing(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service, "_GROUP_BYTES", 1)
     whole = json.dumps([gpt_chat(gpt_node("q", None, text=str(n))) for n in range(20)]).encode()
@@ -191,7 +187,6 @@ async def test_file_damaged_at_its_end_adds_nothing(kit: Kit, monkeypatch: pytes
     assert kit.titles == set()
 
 
-@pytest.mark.asyncio
 async def test_chats_in_many_groups_are_all_imported(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service, "_GROUP_BYTES", 1)
     value = [gpt_chat(gpt_node("q", None, text=str(n)), gpt_node("a", "q", "assistant", "ok")) for n in range(20)]
@@ -213,7 +208,6 @@ def test_chat_of_50_000_messages_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.asyncio
 async def test_chat_of_50_000_messages_is_imported(kit: Kit) -> None:
     report = await kit.import_value([long_chat(50_000)])
 
@@ -233,7 +227,6 @@ def test_shown_path_of_a_long_chat_is_copied_once(monkeypatch: pytest.MonkeyPatc
     assert len(shown_up_to(ChatTree(nodes), "99").shown) == 100
 
 
-@pytest.mark.asyncio
 async def test_reasoning_shared_by_branches_is_bounded(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each answer repeats the reasoning before it: 1,000 answers after 1 MB of it were 1 GB."""
     monkeypatch.setattr(chatgpt, "MAX_REASONING_CHARACTERS", 1000)

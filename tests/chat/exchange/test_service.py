@@ -19,8 +19,6 @@ from qwendesk.core.messages import DocumentPart, ImagePart, Message, TextPart, t
 from qwendesk.core.stats import AnswerStats
 from tests.chat.exchange.kit import PICTURE, SHA, Kit, gpt_chat, gpt_node
 
-pytestmark = pytest.mark.asyncio
-
 
 async def a_full_chat(kit: Kit) -> ChatSummary:
     """With a branch, a picture, a thought, figures, a folder and settings of its own."""
@@ -235,21 +233,6 @@ async def test_chatgpt_import_keeps_branches_reasoning_and_the_shown_path(kit: K
     assert path[1].model == "gpt-x"
     assert len((await kit.tree()).versions(path[1].id)) == 2
     assert kit.titles == {"From outside"}
-
-
-async def test_chatgpt_zip_is_imported(kit: Kit, tmp_path: Path) -> None:
-    with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
-        archive.writestr("chat.html", "x")
-        archive.writestr("conversations.json", json.dumps([gpt_chat(gpt_node("q", None, text="Why?"))]))
-
-    assert (await kit.exchange.import_from(tmp_path / "export.zip")).chats == 1
-
-
-async def test_very_long_chatgpt_chat_is_imported(kit: Kit) -> None:
-    nodes = [gpt_node("0", None, text="0")] + [gpt_node(str(n), str(n - 1), text=str(n)) for n in range(1, 3000)]
-
-    assert (await kit.import_value([gpt_chat(*nodes)])).messages == 3000
-    assert len((await kit.tree()).path()) == 3000
 
 
 HOSTILE = {

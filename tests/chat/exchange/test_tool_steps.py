@@ -4,7 +4,6 @@ import asyncio
 from pathlib import Path
 
 import msgspec
-import pytest
 
 from qwendesk.chat.exchange.values import ImportReport
 from qwendesk.chat.tree_edits import new_answer, new_question
@@ -12,8 +11,6 @@ from qwendesk.core.chats import ChatSettings
 from qwendesk.core.citations import citations_of
 from qwendesk.core.messages import CallRecord, ToolCall, ToolStep, text_message
 from tests.chat.exchange.kit import Kit
-
-pytestmark = pytest.mark.asyncio
 
 RECORD = CallRecord(
     ToolCall("calculate", '{"expression": "6 < 7"}'), is_done=True, result="```\n<b>42</b>\n```", elapsed_s=0.5

@@ -4,14 +4,10 @@ import json
 import zipfile
 from pathlib import Path
 
-import pytest
-
 from qwendesk.chat.exchange.pictures import ImportedPictures
 from qwendesk.chat.exchange.zip_pictures import NO_PICTURE, NOT_THERE, TOO_LARGE, ZipPictures
 from qwendesk.core.messages import ImagePart
 from tests.chat.exchange.kit import PICTURE, SHA, Kit, gpt_chat, gpt_node
-
-pytestmark = pytest.mark.asyncio
 
 
 def beside_the_attachments(folder: Path) -> set[Path]:

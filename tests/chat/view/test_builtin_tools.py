@@ -14,7 +14,6 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton, QToolTip, QW
 
 from qwendesk.chat.view.composer.tools_button import ToolsMenu
 from qwendesk.core.messages import ToolCall
-from qwendesk.engine.protocol import Generate
 from qwendesk.toolbox import run_python
 from qwendesk.toolbox.web import read_page
 from qwendesk.toolbox.web.read_page import Internet
@@ -51,7 +50,7 @@ async def test_all_of_them_are_off_in_a_new_chat(desk: Desk) -> None:
     await load(desk)
     desk.client.answers = [ScriptedAnswer(text="Hello.")]
     await desk.ask("Hello")
-    [request] = [each for each in desk.client.requests if isinstance(each, Generate)]
+    [request] = desk.client.asked
     assert request.tools_json == ()
     menu = desk.window.findChild(ToolsMenu)
     for name in NAMES:

@@ -7,7 +7,6 @@ import pytest
 from PySide6.QtCore import QEvent, QMimeData, QObject, Qt
 from PySide6.QtWidgets import QApplication, QPushButton, QTextBrowser, QWidget
 
-from qwendesk.engine.protocol import Generate
 from qwendesk.engine.state import Phase
 from qwendesk.widgets.theme_keeper import ThemeKeeper
 from tests.fakes.engine import DEMO_REPORT, FakeEngineClient, ScriptedAnswer
@@ -15,10 +14,6 @@ from tests.window_desk import Desk
 
 LONG_THOUGHT = "I wonder about this for a while. " * 200
 CONTROL = Qt.KeyboardModifier.ControlModifier
-
-
-def asked(client: FakeEngineClient) -> list[Generate]:
-    return [request for request in client.requests if isinstance(request, Generate)]
 
 
 def words_in(desk: Desk, name: str) -> str:
@@ -33,7 +28,7 @@ async def test_a_question_that_is_typed_and_sent_is_answered(desk: Desk) -> None
     assert desk.composer_text.toPlainText() == ""
     assert words_in(desk, "thread.question.1") == "What is spill?"
     assert words_in(desk, "thread.message.1").strip() == "It is slow memory."
-    assert asked(desk.client)[0].messages[-1].text == "What is spill?"
+    assert desk.client.asked[0].messages[-1].text == "What is spill?"
 
 
 async def test_shift_enter_starts_a_new_line(desk: Desk) -> None:
@@ -41,7 +36,7 @@ async def test_shift_enter_starts_a_new_line(desk: Desk) -> None:
     desk.press(Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
     desk.type("two")
     assert desk.composer_text.toPlainText() == "one\ntwo"
-    assert not asked(desk.client)
+    assert not desk.client.asked
 
 
 async def test_the_text_grows_to_ten_lines(desk: Desk) -> None:
@@ -72,10 +67,10 @@ async def test_ctrl_t_turns_thinking_off_and_on(desk: Desk) -> None:
     assert "Off" in pill.text()
     assert desk.text_of("composer.notice") == "Thinking is off."
     await desk.ask("Hello")
-    assert asked(desk.client)[-1].options.enable_thinking is False
+    assert desk.client.asked[-1].options.enable_thinking is False
     desk.click("composer.thinking")
     await desk.ask("Hello again")
-    assert asked(desk.client)[-1].options.enable_thinking is True
+    assert desk.client.asked[-1].options.enable_thinking is True
 
 
 async def test_find_leaves_the_focus_in_an_empty_chat(desk: Desk) -> None:
@@ -211,7 +206,7 @@ async def test_sending_while_the_model_loads_waits_for_it(make_desk: Callable[[]
     desk.send("Are you there?")
     await desk.until(lambda: desk.has("thread.status.1"))
     assert "Loading the model" in desk.text_of("thread.status.1")
-    assert not asked(desk.client)
+    assert not desk.client.asked
     await desk.until(lambda: not desk.parts.chat.busy and not desk.window.chat_page.thread_view.is_busy)
     assert "You said: Are you there?" in words_in(desk, "thread.message.1")
 
@@ -230,7 +225,7 @@ async def test_demo_is_always_labelled_as_a_demo(desk: Desk) -> None:
 async def test_a_suggestion_asks_its_question(desk: Desk) -> None:
     desk.click("welcome.suggestion.0")
     await desk.until(lambda: bool(desk.parts.chat.conversation.turns) and not desk.parts.chat.busy)
-    assert asked(desk.client)[0].messages[-1].text == "What is VRAM spill?"
+    assert desk.client.asked[0].messages[-1].text == "What is VRAM spill?"
     assert desk.is_shown("thread.view")
 
 
@@ -240,7 +235,7 @@ async def test_new_chat_empties_the_thread(desk: Desk) -> None:
     assert desk.is_shown("welcome.text")
     assert not desk.parts.chat.conversation.turns
     await desk.ask("Hello")
-    assert len(asked(desk.client)[-1].messages) == 1
+    assert len(desk.client.asked[-1].messages) == 1
 
 
 async def test_a_new_chat_ends_an_answer_that_is_being_generated(desk: Desk) -> None:
@@ -283,7 +278,7 @@ async def test_the_style_chooses_the_preset(desk: Desk) -> None:
     assert precise.text() == "Coding"
     precise.trigger()
     await desk.ask("Code")
-    assert asked(desk.client)[-1].options.temperature == pytest.approx(0.6)
+    assert desk.client.asked[-1].options.temperature == pytest.approx(0.6)
     desk.click("composer.thinking")
     assert precise.text() == "Reasoning"
 
@@ -295,7 +290,7 @@ async def test_custom_sampling_is_used_for_the_next_answer(desk: Desk) -> None:
     desk.find("composer.custom.temperature", QWidget).setProperty("value", 0.35)
     desk.click("composer.custom.use")
     await desk.ask("Hello")
-    assert asked(desk.client)[-1].options.temperature == pytest.approx(0.35)
+    assert desk.client.asked[-1].options.temperature == pytest.approx(0.35)
     assert desk.text_of("composer.preset").startswith("Custom")
 
 

@@ -12,7 +12,6 @@ from PySide6.QtGui import QAction, QImage
 
 from qwendesk.core import paths
 from qwendesk.core.paths import cache_folder
-from qwendesk.engine.protocol import Generate
 from tests.window_desk import Desk
 
 SECRET = "the colour of my secret pelican"
@@ -85,7 +84,7 @@ async def test_incognito_chat_writes_no_file(make_desk: Callable[[], Desk], writ
     desk.parts.chat.branch(turn)  # a branch of it is as private as it is
     await desk.ask(SECRET + " again")
 
-    asked = [each for each in desk.client.requests if isinstance(each, Generate)]
+    asked = desk.client.asked
     (picture,) = asked[-1].messages[0].images
     assert picture.data.startswith(b"\x89PNG")  # the engine got the smaller copy, as bytes
     (original,) = [

@@ -24,7 +24,7 @@ from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import ChatTree
 from qwendesk.core.messages import CallRecord, Message, ToolCall, ToolStep, text_message
 from qwendesk.core.options import LoadOptions
-from qwendesk.engine.protocol import Generate, LoadReport
+from qwendesk.engine.protocol import LoadReport
 from qwendesk.widgets.text_pane import TextPane
 from tests.fakes.engine import DEMO_REPORT, ScriptedAnswer
 from tests.window_desk import Desk
@@ -66,7 +66,7 @@ async def test_chosen_tools_are_offered_to_the_model(desk: Desk) -> None:
 
     await desk.ask("How late is it?")
 
-    [request] = [each for each in desk.client.requests if isinstance(each, Generate)]
+    [request] = desk.client.asked
     assert len(request.tools_json) == 1
     assert "current_time" in request.tools_json[0]
 

@@ -16,8 +16,6 @@ from qwendesk.engines.pc_trial.service import PcTrialState
 from tests.engines.pc_trial.pc import CPU_ENGINE, GPU_ENGINE, TrialPc
 from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
 
-pytestmark = pytest.mark.asyncio
-
 
 def engine(report: PcTrialReport, name: str) -> EngineRun:
     return next(each for each in report.engines if each.name == name)

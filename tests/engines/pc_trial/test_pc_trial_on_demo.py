@@ -1,7 +1,5 @@
 """A trial with the real engine: the demo model answers as the trial expects, and every figure is there."""
 
-import pytest
-
 from qwendesk.core.paths import demo_model
 from qwendesk.engines.engine_choice import INSTALLED, EngineChoice
 from qwendesk.engines.pc_trial import model_trial
@@ -18,7 +16,6 @@ async def no_models() -> tuple[()]:
     return ()
 
 
-@pytest.mark.asyncio
 async def test_trial_of_the_installed_engine_finds_nothing_wrong(monkeypatch):
     monkeypatch.setattr(model_trial, "DEPTHS", (64, 128))
     for limit in ("_HEADER_S", "_START_S", "_DRY_RUN_S", "_LOAD_S", "_QUESTION_S", "_DEMO_SPEED_S", "_UNLOAD_S"):

@@ -25,14 +25,12 @@ from tests.engines.pc_trial.pc import CPU_ENGINE, GPU_ENGINE, TrialPc
 EMPTY = PcTrialReport(date="2026-11-23", versions={"qwendesk": "0.1.0"}, ram_total_bytes=None, physical_cores=None)
 
 
-@pytest.mark.asyncio
 async def test_file_has_everything_that_the_report_has():
     report = await TrialPc().trial.run()
 
     assert from_json(to_json(report)) == report
 
 
-@pytest.mark.asyncio
 async def test_page_shows_engines_answers_speeds_and_memory():
     page = re.sub(" +", " ", report_page(await TrialPc().trial.run()))
 
@@ -109,7 +107,6 @@ def test_folder_that_cannot_be_made_is_a_sentence(tmp_path: Path):
         make_report_folder(file / "folder")
 
 
-@pytest.mark.asyncio
 async def test_own_model_is_compared_with_no_cpu(tmp_path: Path):
     own = tmp_path / "own.gguf"
     shutil.copy(demo_model(), own)

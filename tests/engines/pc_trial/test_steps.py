@@ -6,8 +6,6 @@ import pytest
 
 from qwendesk.engines.pc_trial.steps import StepFailed, TrialSteps
 
-pytestmark = pytest.mark.asyncio
-
 
 class Clock:
     """Says the time that the test sets."""

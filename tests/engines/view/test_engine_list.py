@@ -1,7 +1,6 @@
 """The list of engines in the window: choose, try again, get, pause, delete, on made-up engines and a server of ours."""
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,15 +14,9 @@ from qwendesk.engines.packs import this_platform
 from tests.engines.view.engines_desk import EnginesDesk, MakeDesk
 from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
 from tests.fakes.engine_folders import CPU, VERSION, Tries, make_engine
-from tests.fakes.pack_server import PackServer, pack_of, running_pack_server
+from tests.fakes.pack_server import PackServer, pack_of
 
 IRIS = DeviceInfo("Vulkan0", "Intel(R) Iris(R) Xe Graphics", "igpu", "Vulkan", 8 * GIB, 7 * GIB)
-
-
-@pytest.fixture
-def server() -> Iterator[PackServer]:
-    with running_pack_server() as server:
-        yield server
 
 
 async def test_choosing_another_engine_reloads_the_model(make_engines_desk: MakeDesk, tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """The engine for an NVIDIA card comes by itself, or is offered; another engine answers meanwhile."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,13 +9,7 @@ from qwendesk.engines.gpu_engine import wish_of
 from qwendesk.engines.packs import this_platform
 from tests.engines.view.engines_desk import EnginesDesk, MakeDesk
 from tests.fakes.engine_folders import VERSION, Tries, make_engine
-from tests.fakes.pack_server import PackServer, pack_of, running_pack_server
-
-
-@pytest.fixture
-def server() -> Iterator[PackServer]:
-    with running_pack_server() as server:
-        yield server
+from tests.fakes.pack_server import PackServer, pack_of
 
 
 def fitting(server: PackServer) -> EnginePack:

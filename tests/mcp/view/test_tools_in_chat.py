@@ -16,7 +16,6 @@ from qwendesk.chat.view.thread.pictures.thumbnails import Thumbnail
 from qwendesk.chat.view.thread.tools.call_row import CallRow
 from qwendesk.core.messages import ToolCall
 from qwendesk.core.options import LoadOptions
-from qwendesk.engine.protocol import Generate
 from qwendesk.mcp.server_config import NewServer
 from qwendesk.widgets.text_pane import TextPane
 from tests.fakes.answer_stream import ScriptedAnswer
@@ -76,7 +75,7 @@ async def test_call_shows_what_runs_asks_each_time_and_brings_its_result(desk: D
 
     await ask_to_call(desk, "friendly__add", a=2, b=40)
 
-    [request] = [each for each in desk.client.requests if isinstance(each, Generate)]
+    [request] = desk.client.asked
     assert {json.loads(each)["function"]["name"] for each in request.tools_json} >= {"friendly__add", "friendly__fail"}
     assert f"Runs: {server.config.command_line}" in details(desk)
     assert '"a": 2' in details(desk)
@@ -94,7 +93,7 @@ async def test_pictures_of_a_result_reach_the_model_and_the_row(desk: Desk, *, i
     await ask_to_call(desk, "friendly__picture")
     await allow(desk)
 
-    *_, request = [each for each in desk.client.requests if isinstance(each, Generate)]
+    *_, request = desk.client.asked
     assert [len(message.images) for message in request.messages if message.images] == [1]
     picture = desk.find("thread.call.picture.1.0.1", Thumbnail)
     await desk.until(lambda: picture.isVisible() and is_red(picture))

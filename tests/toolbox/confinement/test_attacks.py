@@ -17,8 +17,6 @@ from qwendesk.toolbox.confinement.confined_run import REFUSED, run_confined
 from qwendesk.toolbox.confinement.sandbox import Sandbox
 from tests.toolbox.confinement.conftest import Run, confined_processes
 
-pytestmark = pytest.mark.asyncio
-
 _TRY = """
 import json, os, sys
 def tried(actions):

@@ -12,8 +12,6 @@ from qwendesk.toolbox.confinement.confined_run import MOST_OUTPUT, Reason, run_c
 from qwendesk.toolbox.confinement.sandbox import PROCESSES, SCRATCH_BYTES, Sandbox
 from tests.toolbox.confinement.conftest import Run, confined_processes, until
 
-pytestmark = pytest.mark.asyncio
-
 
 async def test_script_prints_and_leaves_files(run: Run) -> None:
     script = "import os\nprint('häüß')\nos.mkdir('a')\nopen('a/b.txt', 'w').write('123')\nopen('.hidden', 'w')"

@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.messages import CallRecord, ToolCall
 from qwendesk.core.tool_context import CallContext
@@ -23,14 +21,12 @@ async def record_of(sandbox: Sandbox, code: str) -> CallRecord:
     return await asked(service, ToolCall("run_python", json.dumps({"code": code})), where, "once")
 
 
-@pytest.mark.asyncio
 async def test_script_that_was_allowed_runs(sandbox: Sandbox) -> None:
     record = await record_of(sandbox, "open('table.csv', 'w').write('a,b')\nprint(sum(range(1000)))")
     assert record.error == ""
     assert record.result == "499500\n\nIt wrote these files, which are gone now: table.csv (3 bytes)."
 
 
-@pytest.mark.asyncio
 async def test_error_in_a_script_is_an_error_of_the_call(sandbox: Sandbox) -> None:
     record = await record_of(sandbox, "print('begun')\n[][1]")
     assert record.result == ""

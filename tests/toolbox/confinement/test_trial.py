@@ -20,14 +20,12 @@ def ordinary_pc(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(confined_run, "_RESTRICTION", Path("/nowhere"))
 
 
-@pytest.mark.asyncio
 async def test_sandbox_of_this_pc_confines(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(confined_run, "find_bwrap", lambda: sandbox.bwrap)
     monkeypatch.setattr(confined_run, "find_python", lambda: sandbox.python)
     assert await find_sandbox() == sandbox
 
 
-@pytest.mark.asyncio
 async def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(confined_run, "find_python", lambda: "")
     assert "package python3" in str(await find_sandbox())
@@ -46,7 +44,6 @@ def bwrap_that(tmp_path: Path, does: str) -> Sandbox:
     return Sandbox(str(program), "/usr/bin/python3")
 
 
-@pytest.mark.asyncio
 async def test_refusal_of_the_system_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     refusing = bwrap_that(tmp_path, "echo 'bwrap: setting up uid map: Permission denied' >&2; exit 1")
     assert "(bwrap: setting up uid map: Permission denied)" in await try_sandbox(refusing)
@@ -57,7 +54,6 @@ async def test_refusal_of_the_system_is_quoted(tmp_path: Path, monkeypatch: pyte
     assert "can't be started" in await try_sandbox(Sandbox("/nowhere/bwrap", "/usr/bin/python3"))
 
 
-@pytest.mark.asyncio
 async def test_sandbox_in_which_the_home_can_be_read_is_not_used(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -69,7 +65,6 @@ async def test_sandbox_in_which_the_home_can_be_read_is_not_used(
     caplog.clear()
 
 
-@pytest.mark.asyncio
 async def test_sandbox_without_a_filter_of_system_calls_is_not_used(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -80,7 +75,6 @@ async def test_sandbox_without_a_filter_of_system_calls_is_not_used(
     caplog.clear()
 
 
-@pytest.mark.asyncio
 async def test_sandbox_without_limits_is_not_used(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -10,8 +10,6 @@ from qwendesk.toolbox.knowledge.folder_indexes import FolderIndexes
 from qwendesk.toolbox.knowledge.index_file import query_words
 from qwendesk.toolbox.knowledge.search import found_places, read_source
 
-pytestmark = pytest.mark.asyncio
-
 
 async def cited(folder: Path, query: str) -> Citation:
     """Return the best place that a search in `folder` gives."""

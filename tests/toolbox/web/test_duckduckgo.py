@@ -63,7 +63,6 @@ async def searched(web: MadeUpWeb, found: bytes) -> tuple[Sequence[FoundPage], d
     return pages, parse_qs(form.decode())
 
 
-@pytest.mark.asyncio
 async def test_results_are_read_without_advertisements(web: MadeUpWeb) -> None:
     advertisement = "https://duckduckgo.com/y.js?ad_domain=boats.example"
     pages, form = await searched(web, page(result(1), result(2, advertisement), result(3)))
@@ -75,13 +74,11 @@ async def test_results_are_read_without_advertisements(web: MadeUpWeb) -> None:
     assert len(web.requests) == 1, "no other search engine is asked"
 
 
-@pytest.mark.asyncio
 async def test_results_are_limited(web: MadeUpWeb) -> None:
     pages, _ = await searched(web, page(*map(result, range(30))))
     assert len(pages) == MOST_RESULTS
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "found",
     [
@@ -97,7 +94,6 @@ async def test_page_without_results_says_what_it_may_mean(web: MadeUpWeb, found:
         await searched(web, found)
 
 
-@pytest.mark.asyncio
 async def test_silence_is_said(web: MadeUpWeb, monkeypatch: pytest.MonkeyPatch) -> None:
     async def hang(reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
         while await reader.read(1000):
@@ -109,7 +105,6 @@ async def test_silence_is_said(web: MadeUpWeb, monkeypatch: pytest.MonkeyPatch) 
         await DuckDuckGo("").search(QUERY)
 
 
-@pytest.mark.asyncio
 async def test_no_connection_is_said(web: MadeUpWeb, monkeypatch: pytest.MonkeyPatch) -> None:
     async with running_web() as gone:
         monkeypatch.setattr(Duckduckgo, "search_url", f"http://127.0.0.1:{gone.port}/html/")

@@ -98,7 +98,6 @@ def asked_for(web: MadeUpWeb) -> dict[str, list[str]]:
     return parse_qs(urlsplit(f"//{url}").query)
 
 
-@pytest.mark.asyncio
 async def test_brave_is_sent_the_key_and_the_query_alone(key: str) -> None:
     async with running_web() as web:
         assert await search_brave(web, brave(BRAVE_ROW)) == EXPECTED
@@ -108,7 +107,6 @@ async def test_brave_is_sent_the_key_and_the_query_alone(key: str) -> None:
     assert "cookie" not in headers
 
 
-@pytest.mark.asyncio
 async def test_brave_without_a_key_sends_nothing() -> None:
     async with running_web() as web:
         with pytest.raises(ToolError, match="needs a key"):
@@ -116,7 +114,6 @@ async def test_brave_without_a_key_sends_nothing() -> None:
     assert web.requests == []
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("found", "sentence"),
     [
@@ -140,7 +137,6 @@ async def test_what_goes_wrong_is_said(found: bytes, sentence: str) -> None:
         assert len(web.requests) == 1, "redirects are not followed"
 
 
-@pytest.mark.asyncio
 async def test_own_searxng_server_is_asked_though_it_is_on_this_pc() -> None:
     async with running_web() as web:
         record = await search_searxng(web, searxng(SEARXNG_ROW))
@@ -152,7 +148,6 @@ async def test_own_searxng_server_is_asked_though_it_is_on_this_pc() -> None:
         assert len(web.requests) == 1
 
 
-@pytest.mark.asyncio
 async def test_searxng_may_be_in_a_folder_of_its_server() -> None:
     async with running_web() as web:
         web.answers[f"127.0.0.1:{web.port}/searx/search"] = searxng(SEARXNG_ROW)
@@ -160,14 +155,12 @@ async def test_searxng_may_be_in_a_folder_of_its_server() -> None:
         assert shown_results(await service.search(QUERY), service) == EXPECTED
 
 
-@pytest.mark.asyncio
 async def test_searxng_that_gives_no_json_says_what_to_change() -> None:
     async with running_web() as web:
         record = await search_searxng(web, plain("Forbidden", status=403))
     assert "search.formats" in record.error
 
 
-@pytest.mark.asyncio
 async def test_redirect_of_the_searxng_server_is_not_followed() -> None:
     async with running_web() as web:
         web.answers[f"127.0.0.1:{web.port}/secret"] = searxng(SEARXNG_ROW)
@@ -176,7 +169,6 @@ async def test_redirect_of_the_searxng_server_is_not_followed() -> None:
         assert len(web.requests) == 1
 
 
-@pytest.mark.asyncio
 async def test_endless_answer_ends() -> None:
     async def pour(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n")
@@ -188,7 +180,6 @@ async def test_endless_answer_ends() -> None:
         assert "too large" in (await search_searxng(web, pour)).error
 
 
-@pytest.mark.asyncio
 async def test_service_that_does_not_answer_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     async def hang(reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
         await reader.read()
@@ -198,7 +189,6 @@ async def test_service_that_does_not_answer_is_given_up(monkeypatch: pytest.Monk
         assert "did not answer in time" in (await search_searxng(web, hang)).error
 
 
-@pytest.mark.asyncio
 async def test_no_connection_is_said() -> None:
     async with running_web() as web:
         options = searxng_options(web)
@@ -219,7 +209,6 @@ def test_server_nearby_is_reached_without_a_proxy(proxy: str) -> None:
     assert SearXng("https://searx.example", proxy)._proxy == proxy
 
 
-@pytest.mark.asyncio
 async def test_user_sees_service_and_words_before_anything_is_sent() -> None:
     async with running_web() as web:
         service = ToolService(web_tools(Observed(searxng_options(web))))
@@ -232,7 +221,6 @@ async def test_user_sees_service_and_words_before_anything_is_sent() -> None:
         assert web.requests == []
 
 
-@pytest.mark.asyncio
 async def test_service_that_was_changed_meanwhile_gets_nothing() -> None:
     async with running_web() as web, running_web() as other:
         options = Observed(searxng_options(web))
@@ -243,7 +231,6 @@ async def test_service_that_was_changed_meanwhile_gets_nothing() -> None:
         assert web.requests == other.requests == []
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("options", "arguments", "sentence"),
     [

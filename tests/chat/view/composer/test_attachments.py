@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
 
 from qwendesk.chat.view.thread.pictures.picture_viewer import PictureViewer
 from qwendesk.core.paths import cache_folder
-from qwendesk.engine.protocol import Generate, RequestFailed
+from qwendesk.engine.protocol import RequestFailed
 from tests.decoding.hostile_files import png_claiming, sparse_file
 from tests.fakes.engine import DEMO_REPORT, FakeEngineClient
 from tests.window_desk import Desk, files_mime, image_mime
@@ -31,7 +31,7 @@ async def test_a_dropped_picture_shows_its_tokens_and_is_sent(desk: Desk, shape_
     await desk.until(lambda: "tokens" in desk.text_of("composer.attachment.1.cost"))
     assert desk.text_of("composer.attachment.1.cost") == "256×256 → 64 tokens, 0.2% of context"
     await desk.ask("What is this?")
-    sent = next(each for each in desk.client.requests if isinstance(each, Generate))
+    sent = desk.client.asked[0]
     assert [image.path for image in sent.messages[-1].images] == [str(picture)]
     assert attached(desk) == []
 
@@ -87,15 +87,6 @@ async def test_a_picture_is_attached_with_the_dialog(desk: Desk, shape_picture: 
     dialog.filesSelected.emit([str(picture)])
     dialog.close()
     await desk.until(lambda: attached(desk) == [picture])
-
-
-async def test_a_text_file_named_png_is_refused_with_a_reason(desk: Desk, tmp_path: Path) -> None:
-    fake = tmp_path / "notes.png"
-    fake.write_text("I am only text.")
-    desk.drop(fake)
-    await desk.until(lambda: desk.is_shown("composer.notice"))
-    assert 'can\'t open "notes.png"' in desk.text_of("composer.notice")
-    assert attached(desk) == []
 
 
 async def test_pictures_that_would_fill_the_memory_are_refused_with_their_sizes(desk: Desk, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication, QScrollArea, QWidget
 from qwendesk.chat.view.composer.attachments import Attachments
 from qwendesk.chat.view.composer.pasted_content import OWN_DRAG
 from qwendesk.core.chats import DraftFile
-from qwendesk.engine.protocol import Generate, Measure
+from qwendesk.engine.protocol import Measure
 from qwendesk.widgets import drag_and_drop
 from qwendesk.widgets.drag_and_drop import is_drag
 from tests.window_desk import Desk
@@ -115,7 +115,7 @@ async def test_a_picture_is_sent_in_the_size_that_was_chosen(desk: Desk, shape_p
     with Image.open(counted.path) as copy:
         assert copy.size == (512, 512)
     await desk.ask("What is this?")
-    sent = next(each for each in reversed(desk.client.requests) if isinstance(each, Generate))
+    sent = desk.client.asked[-1]
     (image,) = sent.messages[-1].images
     assert (image.path, image.sha256) == (counted.path, counted.sha256)
     (kept,) = desk.parts.chat.conversation.turns[0].question.images
@@ -182,7 +182,7 @@ async def test_the_thinking_budget_is_chosen_in_its_menu(desk: Desk, name: str, 
     assert desk.text_of("composer.thinking").strip() == shown
     action(desk, "composer.preset.precise").trigger()
     await desk.ask("Why?")
-    sent = next(each for each in reversed(desk.client.requests) if isinstance(each, Generate))
+    sent = desk.client.asked[-1]
     assert sent.options.thinking_budget == budget
 
 

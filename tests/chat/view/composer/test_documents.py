@@ -12,7 +12,7 @@ from qwendesk.chat.view.composer.pdf_sheet import PdfSheet
 from qwendesk.chat.view.thread.document_chip import DocumentChip, DocumentViewer
 from qwendesk.core.messages import DocumentPart
 from qwendesk.core.units import MIB
-from qwendesk.engine.protocol import Generate, Measure
+from qwendesk.engine.protocol import Measure
 from qwendesk.widgets.theme_keeper import ThemeKeeper
 from tests.chat.documents.test_document_reader import pdf
 from tests.fakes.engine import DEMO_REPORT, FakeEngineClient, ScriptedAnswer
@@ -36,10 +36,6 @@ async def sheet_of(desk: Desk) -> PdfSheet:
     return sheet
 
 
-def last_asked(desk: Desk) -> Generate:
-    return next(each for each in reversed(desk.client.requests) if isinstance(each, Generate))
-
-
 async def test_a_dropped_file_of_code_is_counted_sent_and_can_be_read_in_the_chat(desk: Desk, tmp_path: Path) -> None:
     desk.drop(written(tmp_path, "main.py", b"print(1)\nprint(2)\n"))
     await desk.until(lambda: desk.has("composer.attachment.1.cost"))
@@ -47,7 +43,7 @@ async def test_a_dropped_file_of_code_is_counted_sent_and_can_be_read_in_the_cha
     # The fake engine counts words: the name, the two fences and two lines.
     assert desk.text_of("composer.attachment.1.cost") == "2 lines → 5 tokens, <0.1% of context"
     await desk.ask("What does it do?")
-    assert last_asked(desk).messages[-1].text.startswith("main.py:\n```python\nprint(1)\n")
+    assert desk.client.asked[-1].messages[-1].text.startswith("main.py:\n```python\nprint(1)\n")
     assert row(desk).items == ()
     assert desk.text_of("thread.document.1").strip() == "main.py · 2 lines · 5 tokens"
     desk.click("thread.document.1")
@@ -125,11 +121,11 @@ async def test_document_larger_than_the_context_shows_a_warning_before_sending(d
     assert "longer context" in notice
     desk.send("Sum it up")
     await desk.until(lambda: "40,0" in desk.text_of("composer.notice"))
-    assert not any(isinstance(each, Generate) for each in desk.client.requests)
+    assert not desk.client.asked
     assert desk.composer_text.toPlainText() == "Sum it up"
     desk.click("composer.attachment.1.remove")
     await desk.ask("")
-    assert last_asked(desk).messages[-1].text == "Sum it up"
+    assert desk.client.asked[-1].messages[-1].text == "Sum it up"
 
 
 async def test_documents_far_larger_than_the_context_never_reach_the_engine(desk: Desk, tmp_path: Path) -> None:
@@ -144,36 +140,8 @@ async def test_documents_far_larger_than_the_context_never_reach_the_engine(desk
     await desk.until(lambda: not desk.composer_text.isReadOnly())
     counted = [each for each in desk.client.requests if isinstance(each, Measure)]
     assert not any("word word" in message.text for each in counted for message in each.messages)
-    assert not any(isinstance(each, Generate) for each in desk.client.requests)
+    assert not desk.client.asked
     assert desk.composer_text.toPlainText() == "Sum them up"
-
-
-async def test_a_question_larger_than_the_context_is_held_back(desk: Desk) -> None:
-    desk.composer_text.setPlainText("word " * 40_000)
-    desk.click("composer.send")
-    await desk.until(lambda: desk.is_shown("composer.notice"))
-    assert "the context holds" in desk.text_of("composer.notice")
-    assert not any(isinstance(each, Generate) for each in desk.client.requests)
-
-
-async def test_a_document_survives_an_edit_and_trying_again(desk: Desk, tmp_path: Path) -> None:
-    desk.drop(written(tmp_path, "a.txt", b"one two"))
-    await desk.until(lambda: bool(row(desk).items))
-    await desk.ask("What?")
-    turn = desk.parts.chat.conversation.turns[0]
-    desk.parts.tasks.start(desk.parts.chat.edit_question(turn.id, "Why?"))
-    await desk.until(lambda: desk.parts.chat.conversation.turns[0].question.text == "Why?" and not desk.parts.chat.busy)
-    (document,) = desk.parts.chat.conversation.turns[0].question.documents
-    assert document.text == "one two"
-
-
-async def test_copied_text_that_contains_a_picture_is_pasted_as_text(desk: Desk) -> None:
-    mime = QMimeData()
-    mime.setText("a paragraph")
-    mime.setHtml('<p>a paragraph <img src="data:image/png;base64,AAAA"></p>')
-    desk.paste(mime)
-    assert desk.composer_text.toPlainText() == "a paragraph"
-    assert row(desk).items == ()
 
 
 async def test_picture_given_as_a_web_address_is_not_downloaded(desk: Desk) -> None:

@@ -6,7 +6,7 @@ from PySide6.QtGui import QAction
 from qwendesk.chat.view.composer.composer_text import ComposerText
 from qwendesk.chat.view.composer.thinking_menu import EffortMenu
 from qwendesk.core.options import LoadOptions
-from qwendesk.engine.protocol import Generate, LoadReport, TemplateAbilities
+from qwendesk.engine.protocol import LoadReport, TemplateAbilities
 from tests.fakes.engine import DEMO_REPORT
 from tests.window_desk import Desk
 
@@ -31,10 +31,6 @@ def menu(desk: Desk) -> EffortMenu:
     return desk.window.findChild(EffortMenu)
 
 
-def sent(desk: Desk) -> Generate:
-    return next(each for each in reversed(desk.client.requests) if isinstance(each, Generate))
-
-
 async def test_the_effort_is_chosen_among_the_values_of_the_template(desk: Desk) -> None:
     assert not menu(desk).menuAction().isVisible()
     await load(desk, WITH_EFFORT)
@@ -45,7 +41,7 @@ async def test_the_effort_is_chosen_among_the_values_of_the_template(desk: Desk)
     await desk.ask("Why?")
 
     assert menu(desk).title() == "Effort: Low"
-    assert sent(desk).options.reasoning_effort == "low"
+    assert desk.client.asked[-1].options.reasoning_effort == "low"
 
 
 async def test_the_default_effort_is_left_to_the_template(desk: Desk) -> None:
@@ -54,7 +50,7 @@ async def test_the_default_effort_is_left_to_the_template(desk: Desk) -> None:
     desk.window.findChild(QAction, "composer.effort.xhigh").trigger()
     await desk.ask("Why?")
 
-    assert sent(desk).options.reasoning_effort == "auto"
+    assert desk.client.asked[-1].options.reasoning_effort == "auto"
 
 
 async def test_the_effort_is_hidden_without_thinking(desk: Desk) -> None:
@@ -65,15 +61,15 @@ async def test_the_effort_is_hidden_without_thinking(desk: Desk) -> None:
 
 async def test_earlier_thinking_is_sent_where_the_template_keeps_it_by_itself(desk: Desk) -> None:
     await desk.ask("Why?")
-    assert not sent(desk).options.preserve_thinking
+    assert not desk.client.asked[-1].options.preserve_thinking
 
     await load(desk, WITH_EFFORT)
     await desk.ask("And then?")
-    assert sent(desk).options.preserve_thinking
+    assert desk.client.asked[-1].options.preserve_thinking
 
     desk.parts.chat.set_overrides({"preserve_thinking": "off"})
     await desk.ask("And now?")
-    assert not sent(desk).options.preserve_thinking
+    assert not desk.client.asked[-1].options.preserve_thinking
 
 
 async def test_typed_switches_of_qwen3_are_answered_with_the_button(desk: Desk) -> None:

@@ -9,7 +9,6 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox, QLineEdit, QMenu, QPlainTextEdit, QPushButton, QSlider, QWidget
 
 from qwendesk.core import paths
-from qwendesk.engine.protocol import Generate
 from tests.window_desk import Desk
 
 TEMPERATURE = "inspector.sampling.sampling.temperature"
@@ -69,7 +68,7 @@ async def test_presets_are_saved_used_updated_renamed_and_deleted(desk: Desk) ->
     choose(desk, "composer.preset.own.Dry & cold")
     assert checked(desk) == ["composer.preset.own.Dry & cold"]
     await desk.ask("Hi")
-    asked = [request for request in desk.client.requests if isinstance(request, Generate)]
+    asked = desk.client.asked
     assert asked[-1].options.temperature == 0.3
     type_into(desk, TEMPERATURE, "0.5")
     assert desk.text_of("inspector.presets") == desk.text_of("composer.preset") == "Dry && cold, changed"
@@ -174,7 +173,7 @@ async def test_a_grammar_that_the_engine_cannot_stand_is_refused_and_another_is_
     QTest.keyClick(field, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     assert not desk.is_shown(f"{GRAMMAR}.error")
     await desk.ask("Hi")
-    assert [request for request in desk.client.requests if isinstance(request, Generate)][-1].options.grammar == text
+    assert desk.client.asked[-1].options.grammar == text
     desk.click("inspector.tab.system")
     desk.find("inspector.system.schema", QPlainTextEdit).setPlainText("{}")
     assert "either a JSON schema or a grammar" in desk.text_of("inspector.system.complaint")

@@ -4,13 +4,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QPlainTextEdit, QWidget
 
-from qwendesk.engine.protocol import Generate
 from tests.fakes.engine import ScriptedAnswer
 from tests.window_desk import Desk
-
-
-def last_request(desk: Desk) -> Generate:
-    return [request for request in desk.client.requests if isinstance(request, Generate)][-1]
 
 
 async def open_sheet(desk: Desk) -> None:
@@ -29,7 +24,7 @@ async def test_a_system_prompt_is_set_for_this_chat(desk: Desk) -> None:
     desk.find("inspector.system.text", QPlainTextEdit).setPlainText("You are {model}.")
     assert desk.is_shown("inspector.system.used")
     await desk.ask("Hi")
-    assert last_request(desk).messages[0].text == "You are Built-in demo."
+    assert desk.client.asked[-1].messages[0].text == "You are Built-in demo."
 
 
 async def test_in_a_low_window_the_tab_scrolls_and_nothing_overlaps(desk: Desk) -> None:
@@ -64,7 +59,7 @@ async def test_a_bad_schema_is_not_used_and_the_prompt_is(desk: Desk) -> None:
     schema.setPlainText('{"type": "object"}')
     assert not desk.is_shown("inspector.system.complaint")
     await desk.ask("Hi")
-    assert last_request(desk).options.json_schema == '{"type": "object"}'
+    assert desk.client.asked[-1].options.json_schema == '{"type": "object"}'
 
 
 async def test_a_prompt_is_saved_used_and_deleted(desk: Desk) -> None:

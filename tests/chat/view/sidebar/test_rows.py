@@ -45,7 +45,3 @@ def test_archived_chats_are_listed_separately() -> None:
 
     assert lines(*chats) == ["[Today]", "a"]
     assert lines(*chats, archived=True) == ["[Today]", "b"]
-
-
-def test_no_chats_give_an_empty_list() -> None:
-    assert lines() == []

@@ -2,13 +2,9 @@
 
 from PySide6.QtWidgets import QAbstractButton, QLabel, QWidget
 
-from qwendesk.engine.protocol import Begun, Generate
+from qwendesk.engine.protocol import Begun
 from tests.fakes.engine import ScriptedAnswer
 from tests.window_desk import Desk
-
-
-def last_request(desk: Desk) -> Generate:
-    return [request for request in desk.client.requests if isinstance(request, Generate)][-1]
 
 
 async def say(desk: Desk, question: str, answer: ScriptedAnswer) -> None:
@@ -30,7 +26,7 @@ async def test_thinking_that_was_ended_can_be_continued(desk: Desk) -> None:
     desk.client.answers.append(ScriptedAnswer(reasoning=" until it ends", text="Four."))
     desk.click("thread.footer.think.1")
     await desk.until(lambda: desk.message(1).answer_view.markdown == "Four." and not desk.parts.chat.busy)
-    assert last_request(desk).begun == Begun("round and round", "", stage="thinking")
+    assert desk.client.asked[-1].begun == Begun("round and round", "", stage="thinking")
     await desk.until(lambda: not desk.has("thread.looped.1"))
     assert desk.text_of("thread.version.1") == "2/2"
     desk.click("thread.earlier.1")
@@ -48,8 +44,8 @@ async def test_an_answer_that_was_stopped_can_be_tried_again(desk: Desk) -> None
     desk.client.answers.append(ScriptedAnswer(text="A song."))
     desk.click("thread.footer.again.1")
     await desk.until(lambda: desk.message(1).answer_view.markdown == "A song." and not desk.parts.chat.busy)
-    assert last_request(desk).begun is None
-    assert last_request(desk).options.presence_penalty == 0.5
+    assert desk.client.asked[-1].begun is None
+    assert desk.client.asked[-1].options.presence_penalty == 0.5
     await desk.until(lambda: not desk.has("thread.repetition.1"))
 
 

@@ -7,17 +7,13 @@ from PySide6.QtWidgets import QApplication, QMenu, QPlainTextEdit, QWidget
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import ChatNode, ChatTree
 from qwendesk.core.messages import text_message
-from qwendesk.engine.protocol import Begun, Generate
+from qwendesk.engine.protocol import Begun
 from tests.fakes.engine import ScriptedAnswer
 from tests.window_desk import Desk
 
 
 def shown(desk: Desk) -> list[tuple[str, str]]:
     return [(turn.question.text, turn.answer.text) for turn in desk.parts.chat.conversation.turns]
-
-
-def asked(desk: Desk) -> list[Generate]:
-    return [request for request in desk.client.requests if isinstance(request, Generate)]
 
 
 def last_id(desk: Desk) -> int:
@@ -30,7 +26,7 @@ async def say(desk: Desk, question: str, answer: ScriptedAnswer) -> None:
 
 
 async def idle(desk: Desk, n_requests: int) -> None:
-    await desk.until(lambda: len(asked(desk)) == n_requests and not desk.parts.chat.busy)
+    await desk.until(lambda: len(desk.client.asked) == n_requests and not desk.parts.chat.busy)
 
 
 def type_over(field: QPlainTextEdit, text: str) -> None:
@@ -73,7 +69,7 @@ async def test_enter_sends_an_edited_question_and_shift_enter_adds_a_line(desk: 
     type_over(field, "Two")
     QTest.keyClick(field, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
     QTest.keyClicks(field, "lines?")
-    assert len(asked(desk)) == 1
+    assert len(desk.client.asked) == 1
     QTest.keyClick(field, Qt.Key.Key_Return)
     await idle(desk, 2)
     assert shown(desk)[0][0] == "Two\nlines?"
@@ -87,7 +83,7 @@ async def test_escape_cancels_editing(desk: Desk) -> None:
     QTest.keyClick(field, Qt.Key.Key_Escape)
     await desk.until(lambda: not desk.has("thread.editor.1"))
     assert shown(desk) == [("One?", "Uno.")]
-    assert len(asked(desk)) == 1
+    assert len(desk.client.asked) == 1
     assert desk.is_shown("thread.question.edit.1")
 
 
@@ -116,7 +112,7 @@ async def test_answer_and_reasoning_are_edited_separately(desk: Desk) -> None:
     assert answer.reasoning == "Well."
     assert desk.message(1).think_block is not None
     assert desk.text_of("thread.version.1") == "2/2"
-    assert len(asked(desk)) == 1, "nothing is asked"
+    assert len(desk.client.asked) == 1, "nothing is asked"
 
 
 async def test_regenerate_adds_a_version(desk: Desk) -> None:
@@ -166,7 +162,7 @@ async def test_continue_is_offered_for_a_cut_answer_and_adds_to_it(desk: Desk) -
     desk.client.answers.append(ScriptedAnswer(text="three."))
     desk.click("thread.continue.1")
     await idle(desk, 2)
-    assert asked(desk)[-1].begun == Begun("Hm.", "One, two, ")
+    assert desk.client.asked[-1].begun == Begun("Hm.", "One, two, ")
     await desk.until(lambda: desk.message(1).answer_view.markdown == "One, two, three.")
     assert desk.message(1).think_block is not None
     await desk.until(lambda: desk.is_shown("thread.regenerate.1"))
@@ -238,7 +234,7 @@ async def test_answer_cut_off_by_a_crash_can_be_continued(desk: Desk) -> None:
     desk.client.answers.append(ScriptedAnswer(text="two."))
     desk.click(f"thread.footer.resume.{turn}")
     await idle(desk, 1)
-    assert asked(desk)[-1].begun == Begun("Hm.", "One, ")
+    assert desk.client.asked[-1].begun == Begun("Hm.", "One, ")
     await desk.until(lambda: desk.message(turn).answer_view.markdown == "One, two.")
     await desk.until(lambda: not desk.has(f"thread.cutoff.{turn}"))
 

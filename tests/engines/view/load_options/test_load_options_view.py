@@ -14,7 +14,6 @@ from PySide6.QtWidgets import QAbstractButton, QLineEdit, QPlainTextEdit, QSlide
 from qwendesk.core import paths
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.translation import unbroken
-from qwendesk.engine.protocol import Generate
 from qwendesk.engine.state import Phase
 from qwendesk.widgets.actions import installed
 from qwendesk.widgets.rows.setting_row import SettingRow
@@ -272,7 +271,7 @@ async def test_sampling_is_changed_for_this_chat_alone(make: Callable[[], Inspec
     QTest.keyClick(field, Qt.Key.Key_Return)
     assert desk.is_shown("inspector.sampling.sampling.temperature.mark")
     await desk.ask("Hi")
-    asked = [request for request in desk.client.requests if isinstance(request, Generate)]
+    asked = desk.client.asked
     assert asked[-1].options.temperature == 0.3
     desk.click("inspector.sampling.sampling.temperature.reset")
     assert field.text() == usual
