@@ -116,13 +116,6 @@ def test_two_cards_have_the_memory_that_is_printed_on_their_boxes() -> None:
     assert "48 GB VRAM" in welcome_pc_text(Pc(gpus=TWO_3090, ram_bytes=64 * GIB))
 
 
-def test_little_memory_gets_a_smaller_model(catalog: Catalog) -> None:
-    hero = hero_of(catalog, a_pc(8, 16))
-    assert hero.model.params_b < 10
-    assert hero.recommended is not None
-    assert hero.recommended.fit.kind == "vram"
-
-
 def test_fit_includes_the_mmproj_and_the_reserve(catalog: Catalog) -> None:
     with_pictures = hero_of(catalog, a_pc(24, 64))
     without = hero_of(catalog, a_pc(24, 64), with_pictures=False)
@@ -147,15 +140,6 @@ def test_expert_layers_on_the_cpu_match_reported_numbers(catalog: Catalog) -> No
         assert fit.kind == "experts"
         assert abs(fit.on_cpu - layers) <= 2
         assert fit.of_layers == 40
-
-
-@pytest.mark.parametrize("model", ["Qwen3.5-27B", "Qwen3.6-27B", "Qwen3.8-27B"])
-def test_a_27b_on_16_gb_is_recommended_in_4_bits_with_a_short_context(catalog: Catalog, model: str) -> None:
-    offer = next(each for each in make_offers(catalog, a_pc(16, 32), with_pictures=True) if each.id == model)
-    assert offer.recommended is not None
-    assert offer.recommended.quant.removeprefix("UD-") == "IQ4_XS"
-    assert offer.recommended.fit.kind == "vram"
-    assert 8_192 <= offer.recommended.fit.n_ctx <= 32_768
 
 
 def test_every_offer_matches_the_plan_of_a_load(catalog: Catalog) -> None:
@@ -215,12 +199,6 @@ def test_a_quant_with_a_better_one_is_not_recommended_but_explained(catalog: Cat
     assert any("2026-02-27" in note.text for note in best.notes)
 
 
-def test_tiny_pc_has_no_recommendation_and_says_so(catalog: Catalog) -> None:
-    offers = make_offers(catalog, a_pc(0, 1), with_pictures=True)
-    assert not any(offer.is_hero for offer in offers)
-    assert all(each.fit.kind == "too_large" for offer in offers for each in offer.quants)
-
-
 def test_a_gpu_that_hides_its_memory_does_not_count_nor_an_integrated_one_beside_a_card() -> None:
     shared = DeviceInfo("Vulkan0", "An integrated one", "igpu", "Vulkan", 16 * GIB, None)
     silent = DeviceInfo("CUDA1", "A silent one", "gpu", "CUDA", None, None)
@@ -236,23 +214,6 @@ def catalog_service(load: Callable[[], Catalog] = load_catalog) -> CatalogServic
 
 async def make_service(desk: Desk, ram_gb: int = 32) -> OffersService:
     return OffersService(desk.engine, SettingsService(), catalog_service(), Measurements(), ram_bytes=ram_gb * GIB)
-
-
-async def test_service_announces_offers_for_the_engines_devices(desk: Desk) -> None:
-    desk.client.devices = (gpu(24), *desk.client.devices)
-    service = await make_service(desk)
-    told: list[str] = []
-    service.state.subscribe(lambda offers: told.append(offers.state))
-    offers = await service.update()
-    assert told == ["ready"]
-    assert offers.hero is not None
-    assert offers.hero.recommended is not None
-    assert offers.hero.recommended.quant == "UD-IQ4_XS"
-    speed = offers.hero.recommended.expected
-    assert speed is not None
-    assert speed.start[0] <= 111 <= speed.start[1]
-    assert offers.quick is not None
-    assert offers.quick.id == "Qwen3.5-2B"
 
 
 async def test_the_drive_of_the_models_folder_is_part_of_the_pc(desk: Desk) -> None:
@@ -292,26 +253,6 @@ async def test_drive_that_does_not_answer_delays_no_offers(desk: Desk, monkeypat
     service._drive_query.join()
     assert (await service.update()).pc.drive == "hdd"
     await service.close()
-
-
-async def test_pictures_can_be_declined(desk: Desk) -> None:
-    service = await make_service(desk)
-    assert (await service.update()).hero is not None
-    offers = await service.set_pictures(with_pictures=False)
-    assert not offers.with_pictures
-    assert all(offer.mmproj_bytes == 0 for offer in offers.offers)
-
-
-async def test_offers_without_a_working_engine_assume_the_cpu(desk: Desk) -> None:
-    desk.client.start_result = EngineExit(1, "The engine did not start.")
-    service = await make_service(desk)
-    offers = await service.update()
-    assert offers.pc.problem == "The engine did not start."
-    assert offers.hero is not None
-    desk.client.start_result = None
-    desk.client.devices = (gpu(24), *desk.client.devices)
-    again = await service.update()
-    assert again.pc.gpus
 
 
 async def test_fresh_windows_without_microsofts_runtime_is_told_what_to_install(desk: Desk) -> None:
@@ -359,12 +300,6 @@ def test_gpu_unknown_to_the_engine_is_named() -> None:
     radeon = GpuReading(vendor="amd", total_bytes=16 * GIB)
 
     assert unused_gpus(WITHOUT, seen(UNSEEN_CARD, radeon)) == ("GeForce RTX 3090", "amd")
-
-
-def test_used_gpu_is_not_named_as_unused() -> None:
-    gpu = DeviceInfo("CUDA0", "GeForce RTX 3090", "gpu", "CUDA", 24 * GIB, 22 * GIB)
-
-    assert unused_gpus(Offers(state="ready", pc=Pc(gpus=(gpu,), ram_bytes=32 * GIB)), seen(UNSEEN_CARD)) == ()
 
 
 @pytest.mark.parametrize(
