@@ -169,17 +169,6 @@ async def test_the_fastest_number_of_threads_is_found_saved_and_used(made_up: De
     assert made_up.profiles.changes(DEMO.model) == {"n_ubatch": 256}
 
 
-async def test_nothing_is_kept_where_nothing_is_faster(made_up: Desk, speedy: FakeBenchClient) -> None:
-    speedy.speed = lambda _options, _test: 1000.0
-
-    state = await made_up.run()
-    await made_up.tune.use()
-
-    assert state.found is None
-    assert made_up.profiles.names(DEMO.model) == ()
-    assert made_up.reloaded == []
-
-
 async def test_what_the_planner_refuses_is_never_loaded(made_up: Desk, speedy: FakeBenchClient) -> None:
     def plan(options: LoadOptions, devices: Devices) -> Plan | LoadFailure:
         made = made_up.planner.plan(options, devices)
@@ -278,27 +267,6 @@ async def test_a_candidate_that_is_much_slower_is_stopped(
     slow = [trial for trial in state.trials if trial.changes == {"n_threads": 2}]
     assert [trial.why_not for trial in slow] == ["Much slower, so it was stopped."]
     assert len(state.trials) > 3
-
-
-async def test_stop_keeps_what_was_measured(made_up: Desk) -> None:
-    def stop_at_third(state: TuneState) -> None:
-        if len(state.trials) == 3:
-            made_up.tune.stop()
-
-    made_up.tune.state.subscribe(stop_at_third)
-
-    state = await made_up.run()
-
-    assert len(state.trials) == 3
-    assert not state.is_running
-    assert state.failure == ""
-
-
-async def test_a_model_that_cannot_be_loaded_is_named_in_a_sentence(made_up: Desk, tmp_path: Path) -> None:
-    state = await made_up.run(LoadOptions(model=str(tmp_path / "none.gguf")))
-
-    assert state.failure
-    assert state.trials == ()
 
 
 async def test_an_engine_that_fails_with_the_users_settings_ends_the_search(

@@ -109,18 +109,6 @@ async def test_other_load_options_use_an_engine_of_their_own_and_the_chats_model
     assert desk.client.worker_pid != pid
 
 
-async def test_a_model_that_cannot_be_loaded_fails_alone(desk: Desk, tmp_path: Path) -> None:
-    broken = tmp_path / "broken.gguf"
-    broken.write_bytes(b"GGUF but not really")
-
-    state = await desk.ask(column(model=str(broken)), column(), column(model=str(broken)))
-
-    assert [result.phase for result in state.results] == ["failed", "done", "failed"]
-    assert state.results[0].failure
-    assert "fewer bits" in state.results[1].text
-    await desk.engine.wait_until_settled()
-
-
 async def test_a_picture_goes_to_every_column(desk: Desk, tmp_path: Path) -> None:
     picture = tmp_path / "circle.png"
     ShapePicture("red", "circle").draw().save(picture)
@@ -172,20 +160,6 @@ async def test_no_other_model_answers_for_the_one_that_was_loaded(desk: Desk) ->
     assert state.results[1].phase == "failed"
     assert "isn't loaded any more" in state.results[1].failure
     await loads[0]
-
-
-async def test_stop_keeps_what_has_arrived_and_leaves_out_the_rest(desk: Desk) -> None:
-    def stop_at_first_text(state: ComparisonState) -> None:
-        if state.is_running and state.results[0].text:
-            desk.compare.stop()
-
-    desk.compare.state.subscribe(stop_at_first_text)
-
-    state = await desk.ask(column(**HOT | {"max_tokens": "2000"}), column())
-
-    assert [result.phase for result in state.results] == ["stopped", "stopped"]
-    assert state.results[0].text
-    assert state.results[1].text == ""
 
 
 async def test_the_chats_model_comes_back_after_a_stop(desk: Desk) -> None:

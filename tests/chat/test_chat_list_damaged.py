@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from qwendesk.store.attachments import REMOVED, own_files
-from qwendesk.store.backups import backups
 from qwendesk.store.opening import ATTACHMENTS, FILE_NAME
 from tests.chat.chats_kit import ChatsKit
 from tests.store.attachment_files import make_old, picture, question
@@ -59,16 +58,3 @@ async def test_pictures_survive_a_lost_chats_file(tmp_path: Path, damage: Callab
     database.write_bytes(copy)
     await start_and_close(folder)
     assert contents(folder / ATTACHMENTS) == PICTURES
-
-
-async def test_backup_is_made_once_a_day(tmp_path: Path) -> None:
-    kit = await ChatsKit(tmp_path).start()
-    await kit.chat("Why is the sky blue?", "1")
-    await kit.chat_list.close()
-
-    for _ in range(2):
-        kit = await ChatsKit(tmp_path).start()
-        await kit.until(lambda: len(backups(tmp_path / FILE_NAME)) == 1)
-        await kit.chat_list.close()
-
-    assert len(backups(tmp_path / FILE_NAME)) == 1

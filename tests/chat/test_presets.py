@@ -128,17 +128,6 @@ def test_damaged_file_is_renamed_and_reported(desk, file):
     assert PresetsService(desk.chat, file).state.value.names == ("Mine",)
 
 
-def test_file_of_a_newer_version_is_not_changed(desk, file):
-    file.parent.mkdir(parents=True)
-    newer = '{"format": "qwendesk-presets", "version": 2, "presets": {"of": "another form"}}'
-    file.write_text(newer)
-    presets = PresetsService(desk.chat, file)
-    assert "newer" in presets.state.value.problem
-    with pytest.raises(BadRequest, match="newer"):
-        presets.save("Mine")
-    assert (file.read_text(), desk.chat.settings) == (newer, ChatSettings())
-
-
 def test_built_in_style_sets_thinking_too(desk, presets):
     set_by_hand(desk, temperature="0.3", thinking_budget="512")
     presets.save("Mine")

@@ -47,14 +47,6 @@ def test_invalid_prompt_is_refused(file, name, text):
     assert names(library) == []
 
 
-def test_damaged_file_is_renamed_and_reported(file):
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text("{not json")
-    library = PromptLibrary(file)
-    assert (library.prompts, "damaged" in library.state.value.problem) == (BUILT_IN, True)
-    assert file.with_name("prompts.json.unusable").read_text() == "{not json"
-
-
 def test_unwritable_folder_is_reported_and_the_change_stays_in_memory(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")

@@ -20,7 +20,6 @@ from qwendesk.core.units import GIB
 from qwendesk.engine.protocol import Devices
 from qwendesk.engines.load_decision import plan_of
 from qwendesk.hardware.snapshot import GpuReading
-from tests.draft_head_model import write_demo_head, write_demo_without_head
 from tests.hub.hub_server import running_hub
 from tools.hollow_model import write_hollow
 
@@ -78,36 +77,6 @@ def test_plan_for_made_up_gpus_has_an_entry_for_each(model: Path) -> None:
     assert first["layers"] + second["layers"] == 40
     assert sum(found["options"]["tensor_split"]) == 100
     assert found["options"]["n_cpu_moe"] == 0
-
-
-def test_unified_memory_of_a_mac_is_counted_once(model: Path) -> None:
-    found = planned(str(model), "--unified", "64", "--backend", "metal", "--reserve", "1")
-
-    (gpu,) = found["devices"]
-    assert (gpu["name"], gpu["layers"]) == ("MTL0", 40)
-    assert gpu["budget_bytes"] == 48 * GIB - GIB // 2, "what Metal recommends"
-    assert found["ram_bytes"] > gpu["total_bytes"], "what the GPU uses is RAM"
-
-
-def test_a_strix_halo_is_planned_on_its_gpu(model: Path) -> None:
-    found = planned(str(model), "--unified", "Strix Halo:128")
-
-    (gpu,) = found["devices"]
-    assert (gpu["name"], gpu["description"], gpu["layers"]) == ("Vulkan0", "Strix Halo", 40)
-    assert found["options"]["n_cpu_moe"] == 0
-    assert found["expected_tok_s"][1] > 38.5, "as was reported for the larger Q8_0"
-    assert any("share the memory" in sentence for sentence in found["why"])
-
-
-def test_options_set_by_the_user_are_kept(model: Path) -> None:
-    found = planned(
-        str(model), "--vram", "24,24", "--ram", "64", "--ctx", "32768",
-        "--set", "n_cpu_moe=7", "type_k=f16", "--set", "type_v=f16",
-    )  # fmt: skip
-
-    assert [device["name"] for device in found["devices"]] == ["GPU0", "GPU1"]
-    assert (found["options"]["n_ctx"], found["options"]["n_cpu_moe"]) == (32_768, 7)
-    assert sum(device["kv_bytes"] for device in found["devices"]) == 640 * 2**20
 
 
 def test_plan_that_does_not_fit_says_so(model: Path) -> None:
@@ -240,12 +209,3 @@ def test_plan_for_this_pc_judges_the_links_of_its_cards(
 
     assert cli.main(["plan", str(model), "--ram", "64", "--command", "vllm"]) == 0
     assert "--pipeline-parallel-size 2" in capsys.readouterr().out
-
-
-def test_a_draft_head_beside_the_model_is_found_and_counted(tmp_path: Path) -> None:
-    model = write_demo_without_head(tmp_path / "demo.gguf")
-    head = write_demo_head(tmp_path / "mtp-demo.gguf")
-    drafting = planned(str(model), "--set", "speculative=mtp")
-    assert drafting["options"]["draft_model"] == str(head)
-    head.unlink()
-    assert planned(str(model), "--set", "speculative=mtp")["ram_bytes"] < drafting["ram_bytes"]

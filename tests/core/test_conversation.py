@@ -10,16 +10,6 @@ def spoken(conversation: Conversation) -> list[tuple[str, str]]:
     return [(message.role, message.text) for message in conversation.messages()]
 
 
-def test_a_request_holds_the_system_prompt_and_all_turns_up_to_the_open_question():
-    conversation = Conversation((turn(1, "Hi", text="Hello"), turn(2, "And now?")), "Be brief.")
-    assert spoken(conversation) == [
-        ("system", "Be brief."),
-        ("user", "Hi"),
-        ("assistant", "Hello"),
-        ("user", "And now?"),
-    ]
-
-
 def test_no_system_message_for_a_blank_system_prompt():
     assert spoken(Conversation((turn(1, "Hi"),), "  \n")) == [("user", "Hi")]
 

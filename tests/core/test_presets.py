@@ -36,34 +36,6 @@ def test_family_is_recognised_by_name(architecture, names, family):
     assert family_of(architecture, *names) == family
 
 
-def test_the_four_presets_of_the_big_models():
-    numbers = {
-        (thinking, style): tuple(
-            presets.sampling("qwen3.5", style, thinking=thinking)[key]
-            for key in ("temperature", "top_p", "top_k", "presence_penalty")
-        )
-        for thinking in (True, False)
-        for style in ("general", "precise")
-    }
-    assert numbers == {
-        (True, "general"): (1.0, 0.95, 20, 1.5),
-        (True, "precise"): (0.6, 0.95, 20, 0.0),
-        (False, "general"): (0.7, 0.8, 20, 1.5),
-        (False, "precise"): (1.0, 1.0, 40, 2.0),
-    }
-
-
-def test_qwen36_27b_thinks_without_presence_penalty():
-    assert presets.sampling("qwen3.6-27b", "general", thinking=True)["presence_penalty"] == 0
-
-
-@pytest.mark.parametrize("style", ["general", "precise"])
-def test_qwen38_has_one_preset_with_thinking_and_one_without(style):
-    thinking, instruct = (presets.sampling("qwen3.8", style, thinking=on) for on in (True, False))
-    assert (thinking["temperature"], thinking["top_p"], thinking["presence_penalty"]) == (1.0, 0.95, 0)
-    assert (instruct["temperature"], instruct["top_p"], instruct["presence_penalty"]) == (0.7, 0.8, 1.5)
-
-
 def header(**values: str):
     return lambda key: values.get(key.removeprefix("general.sampling."), "")
 

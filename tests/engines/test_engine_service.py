@@ -1,9 +1,7 @@
 import asyncio
-import shutil
 
 import msgspec
 
-from qwendesk.core import paths
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.failures import EngineExit, LoadFailure
 from qwendesk.core.options import DecidedOptions, LoadOptions, decided_options
@@ -123,16 +121,6 @@ async def test_failure_stays_when_the_worker_died_of_it(desk, tmp_path):
     assert failures[failures.index(short) :] == [short] * (len(failures) - failures.index(short))
 
 
-async def test_cancelled_load_fails_as_cancelled(desk):
-    desk.client.load_delay_s = 30.0
-    load = asyncio.create_task(desk.engine.load(OPTIONS))
-    await desk.until(lambda: loads(desk.client))
-    await desk.engine.cancel_load()
-    failure = await load
-    assert isinstance(failure, LoadFailure)
-    assert failure.kind == "cancelled"
-
-
 async def test_latest_requested_model_is_loaded(desk):
     desk.client.load_delay_s = 0.01
     first = asyncio.create_task(desk.engine.load(OPTIONS))
@@ -191,13 +179,3 @@ async def test_restart_limit_counts_only_the_last_minute():
     assert [limit.allow(now) for now in (0, 1, 2, 3)] == [True, True, True, False]
     assert limit.allow(60.5)
     assert not limit.allow(60.6)
-
-
-async def test_chosen_model_is_loaded_with_the_mmproj_in_its_folder(desk, tmp_path):
-    for source in (paths.demo_model(), paths.demo_mmproj()):
-        shutil.copy(source, tmp_path)
-    await desk.engine.load_file(tmp_path / paths.demo_model().name)
-    assert desk.engine.state.report.options.mmproj == str(tmp_path / paths.demo_mmproj().name)
-    (tmp_path / paths.demo_mmproj().name).unlink()
-    await desk.engine.load_file(tmp_path / paths.demo_model().name)
-    assert desk.engine.state.report.options.mmproj == ""

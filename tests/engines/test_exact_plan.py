@@ -75,17 +75,6 @@ async def test_estimated_weights_are_kept_if_the_engine_reports_none() -> None:
     assert found.memory.gpus[0].kv_bytes > 0
 
 
-async def test_failed_dry_run_leaves_the_estimate_with_the_reason() -> None:
-    async def silent(_options: LoadOptions) -> Estimated:
-        return Estimated(id=0, problem="The engine could not be started: no such file.")
-
-    found = await exact_plan(moe_35b(), None, PC, OPTIONS, silent)
-
-    assert isinstance(found, Plan)
-    assert (found.source, found.fits) == ("estimate", True)
-    assert "no such file" in found.accuracy
-
-
 async def test_bad_pattern_is_refused_without_a_dry_run() -> None:
     engine = Engine()
     asked = msgspec.structs.replace(OPTIONS, override_tensor=("blk(=CPU",))

@@ -108,18 +108,6 @@ async def test_exact_numbers_change_the_decided_options(hollow: LoadOptions) -> 
     assert exact.options.n_ctx < estimate.options.n_ctx or exact.options.type_k != estimate.options.type_k
 
 
-async def test_estimate_is_used_if_the_dry_run_fails(hollow: LoadOptions) -> None:
-    async def never(_options: LoadOptions) -> Estimated:
-        await asyncio.Event().wait()
-        raise AssertionError
-
-    plan = await decided(planner_with(never, longest_s=0.01), hollow)
-
-    assert plan.source == "estimate"
-    assert plan.fits
-    assert "in time" in plan.accuracy
-
-
 async def test_refused_dry_run_leaves_the_estimate_with_the_reason(hollow: LoadOptions) -> None:
     async def refuse(_options: LoadOptions) -> Estimated:
         return Estimated(id=0, problem="it does not know this file.")

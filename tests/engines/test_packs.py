@@ -37,13 +37,6 @@ async def test_a_pack_becomes_an_engine_folder(server: PackServer, tmp_path: Pat
     assert service(tmp_path, pack).states[0].is_installed
 
 
-async def test_offline_setting_prevents_downloads(server: PackServer, tmp_path: Path) -> None:
-    pack = pack_of(server)
-    state = await service(tmp_path, pack, network=Network(offline=True)).install("cuda-12")
-    assert "offline" in state.problem.lower()
-    assert server.ranges == []
-
-
 async def test_token_is_not_sent_and_errors_name_the_archives_server(server: PackServer, tmp_path: Path) -> None:
     secret = Network(endpoint=server.address, token="hf_secret")
     assert (await service(tmp_path, pack_of(server), network=secret).install("cuda-12")).is_installed

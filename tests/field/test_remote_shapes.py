@@ -92,13 +92,6 @@ async def test_a_stream_is_read_whatever_it_is_called(remote: RemoteDesk) -> Non
         assert (kind, answer.text, answer.error) == (kind, "Hi", "")
 
 
-async def test_what_is_no_answer_is_still_told(remote: RemoteDesk) -> None:
-    page = Refusal(200, b"<html>Please sign in</html>", {"Content-Type": "text/html"})
-    for reply in (page, Refusal(200, b"{oops"), Refusal(200, []), Stream(["[1]", HI, END]), Stream(["{oops", HI, END])):
-        _, answer = await answered(remote, reply)
-        assert "isn't an answer in OpenAI's form" in answer.error
-
-
 @case(ODD_CHUNKS, Way.CLI, report="cline#8518", before="failed")
 @case(ODD_STREAMS, Way.CLI, report="ramalama#2837", before="failed")
 @pytest.mark.parametrize("answer", [Stream(CHUNKS["choices are null"]), STREAMS["plain text"]])

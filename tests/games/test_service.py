@@ -93,16 +93,6 @@ async def test_load_anyway_without_a_question_loads_the_model(desk: GameDesk) ->
     await desk.until(lambda: desk.loaded == OPTIONS)
 
 
-async def test_never_again_makes_a_rule_and_loads_the_model(desk: GameDesk) -> None:
-    desk.press()
-    assert await desk.look(2) == "unloaded Cyberdrome.exe"
-    desk.game.never_again()
-    await desk.until(lambda: desk.loaded == OPTIONS)
-    assert desk.settings.options.game_programs == (rule("keep"),)
-    desk.press(9 * GIB)
-    assert await desk.look(4) == ""
-
-
 async def test_a_running_answer_ends_first(desk: GameDesk) -> None:
     desk.set_options(rule("unload"))
     desk.client.answers.append(ScriptedAnswer(text="slow " * 20, tokens_per_second=0.01))

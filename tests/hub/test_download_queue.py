@@ -133,18 +133,6 @@ def test_running_downloads_resume_after_restart(desk):
     assert desk.fake_hub.sent_bytes == 200_000 - had
 
 
-def test_failed_download_says_why_and_can_be_retried(desk):
-    desk.fake_hub.always = "500"
-    first = desk.add(NAMES[0])
-    desk.queue.start()
-    desk.wait(lambda: desk.states() == ["failed"])
-    assert desk.queue.items[0].saved.trouble == "busy"
-    assert "500" in desk.queue.items[0].saved.sentence
-    desk.fake_hub.always = ""
-    desk.queue.resume(first)
-    desk.wait(lambda: desk.states() == ["done"])
-
-
 def test_a_split_set_with_its_mmproj_is_one_item(desk):
     parts = [f"Q8/m-0000{part}-of-00002.gguf" for part in (1, 2)]
     for name in (*parts, "mmproj-F16.gguf", "mmproj-9B-F16.gguf"):

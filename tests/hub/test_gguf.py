@@ -256,16 +256,6 @@ def test_the_first_shard_gives_the_facts_of_the_whole_model(tmp_path: Path) -> N
     assert (facts.kind, facts.name, facts.quant) == ("model", "Made up", "Q4_K_M")
 
 
-def test_a_missing_shard_is_named(tmp_path: Path) -> None:
-    parts = split_set(tmp_path)
-    parts[1].unlink()
-
-    with pytest.raises(BadModelFile, match=parts[1].name) as caught:
-        read_facts(parts[0])
-
-    assert caught.value.kind == "missing_file"
-
-
 def test_a_broken_shard_is_found(tmp_path: Path) -> None:
     parts = split_set(tmp_path)
     write_cut(parts[2], parts[2].read_bytes(), parts[2].stat().st_size - 100)

@@ -202,15 +202,6 @@ def test_qwen_of_ollama_library_has_a_problem(tmp_path, look):
         assert "Download the GGUF file" in found.problem
 
 
-def test_other_models_of_ollama_library_have_no_problem(tmp_path, look):
-    ollama_model(tmp_path, "registry.ollama.ai/library/my-qwen/latest", model_values())
-    ollama_model(tmp_path, "registry.ollama.ai/library/gemma3/4b", {"general.architecture": "gemma3"})
-    assert [(found.name, found.problem) for found in look("ollama").models] == [
-        ("gemma3:4b", ""),
-        ("my-qwen:latest", ""),
-    ]
-
-
 @pytest.mark.parametrize(
     "manifest",
     ["", "{", "[]", '{"layers": 3}', '{"layers": [{"mediaType": "application/vnd.ollama.image.model"}]}',
@@ -260,12 +251,6 @@ def test_mmprojs_and_draft_models_are_not_models(tmp_path, look):
         "adapter", "mtp-Qwen3.5-2B", "Qwen3.5-2B-imatrix", "speculator"
     ]  # fmt: skip
     assert [bool(found.problem) for found in library.mmprojs] == [True, False]
-
-
-def test_an_mmproj_of_another_width_is_not_paired(tmp_path, look):
-    model(tmp_path / "m.gguf")
-    mmproj(tmp_path / "mmproj-F16.gguf", width=128)
-    assert only(look("folder")).mmproj is None
 
 
 def test_a_broken_file_is_shown_with_the_reason(tmp_path, look):

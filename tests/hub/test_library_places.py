@@ -1,6 +1,6 @@
 """Where other apps keep their models on the three systems, computed on any of them."""
 
-from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
+from pathlib import PurePath, PurePosixPath, PureWindowsPath
 
 import pytest
 
@@ -145,14 +145,6 @@ def test_places_on_the_real_disk_can_be_listed(tmp_path):
     folders = ModelFolders((str(tmp_path / "ours"),), added=(str(tmp_path / "more"),))
     assert all_places(folders, HostEnvironment("linux", tmp_path, {}), FileLookup())[0] == SearchFolder(
         "lmstudio", tmp_path / ".lmstudio" / "models"
-    )
-
-
-def test_other_apps_can_be_left_out():
-    folders = ModelFolders(("ours",), added=("more",), other_apps=False)
-    assert all_places(folders, HostEnvironment("linux", LINUX, {}), FullDisk()) == (
-        SearchFolder("ours", Path("ours")),
-        SearchFolder("folder", Path("more")),
     )
 
 

@@ -61,18 +61,6 @@ def test_template_is_judged_by_its_text(template: str, is_broken: bool) -> None:
     assert is_broken_template(template) is is_broken
 
 
-@pytest.mark.parametrize("repo", ["unsloth/Qwen3.5-35B-A3B-GGUF", "bartowski/Qwen_Qwen3.5-35B-A3B-GGUF"])
-def test_broken_template_is_replaced_by_that_of_the_base_model(tmp_path: Path, repo: str) -> None:
-    path = qwen(tmp_path / repo / Q4, tokenizer__chat_template=BROKEN_TEMPLATE)
-
-    found = findings(path)["broken-tool-template"]
-
-    assert found.severity == "warning"
-    assert found.fix is not None
-    assert (found.fix.kind, found.fix.repo) == ("fetch_template", "Qwen/Qwen3.5-35B-A3B")
-    assert "broken-tool-template" not in codes(qwen(tmp_path / Q4, tokenizer__chat_template=FIXED_TEMPLATE))
-
-
 @pytest.mark.parametrize("name", ["Tiny 3M", "Gemma 3 270m", "Italic 7B", "Kitchat 2B"])
 def test_a_model_without_a_template_is_a_base_model(tmp_path: Path, name: str) -> None:
     found = findings(qwen(tmp_path / "tiny.gguf", tokenizer__chat_template="", general__name=name))["no-template"]

@@ -52,18 +52,6 @@ async def test_game_that_causes_a_spill_is_named(desk):
     assert desk.meters.state.value.spill is None
 
 
-async def test_slowdown_is_the_measured_one(desk):
-    await desk.load()
-    desk.speeds.note(OPTIONS, 0, 112.0)
-    await desk.look()
-    desk.pc.game = 3 * GIB
-    await desk.look(3)
-    desk.answers.last_tok_s = 15.0
-    await desk.look()
-    spill = desk.meters.state.value.spill
-    assert (spill.best_tok_s, spill.now_tok_s) == (112.0, 15.0)
-
-
 async def test_ejected_model_leaves_the_bar_at_once(desk):
     await desk.load()
     await desk.look()
@@ -80,13 +68,6 @@ async def test_new_load_has_a_new_baseline(desk):
     desk.pc.shrink(9 * GIB)
     await desk.load()
     assert await desk.look(4) == "fits fits fits fits"
-
-
-async def test_state_without_gpu_is_cpu_only(cpu_desk):
-    await cpu_desk.load()
-    assert await cpu_desk.look(2) == "cpu_only cpu_only"
-    assert cpu_desk.meters.state.value.bars == ()
-    assert cpu_desk.meters.state.value.history[-1].total_bytes == 64 * GIB
 
 
 async def test_the_history_keeps_five_minutes(desk):
@@ -174,13 +155,3 @@ async def test_gpu_without_a_probe_has_no_state(desk):
     await desk.load()
     desk.pc.has_card = False
     assert await desk.look() == "-"
-
-
-async def test_subscribers_receive_states(desk):
-    heard: list[SpillState | None] = []
-    stop = desk.meters.state.subscribe(lambda meters: heard.append(meters.state))
-    await desk.load()
-    await desk.look(2)
-    stop()
-    await desk.look()
-    assert heard == [SpillState.FITS, SpillState.FITS]

@@ -3,7 +3,6 @@ import asyncio
 import msgspec
 import pytest
 
-from qwendesk.core.failures import LoadFailure
 from qwendesk.core.units import GIB, MIB
 from qwendesk.engine.protocol import Load
 from qwendesk.engine.state import Phase
@@ -12,7 +11,6 @@ from qwendesk.hardware.layer_split import runs_of_layers
 from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.meters.meter_state import GpuBar
 from qwendesk.meters.spill_remedies import LoadEstimate, bytes_needed, find_remedies
-from tests.fakes.engine import ScriptedAnswer
 from tests.fakes.gaming_pc import OPTIONS, estimated
 
 
@@ -173,26 +171,6 @@ async def test_remedies_are_offered_only_during_a_spill(desk):
     assert desk.remedies.state.value.remedies == ()
 
 
-async def test_remedy_reloads_once_after_the_answer_and_keeps_the_chat(desk):
-    await spilling(desk)
-    desk.client.answers.append(ScriptedAnswer(text="one two three", tokens_per_second=None))
-    asked = asyncio.create_task(desk.chat.send("Count"))
-    await desk.until(lambda: desk.answers.is_answering)
-    applied = asyncio.create_task(desk.remedies.apply("experts", desk.meters.state.value))
-    desk.pc.shrink(2 * GIB)
-    turn = await asked
-    assert turn.answer.text == "one two three", "the answer was not cut"
-    await applied
-    assert len(loads(desk)) == 2
-    assert loads(desk)[1].n_cpu_moe > 0
-    assert loads(desk)[1].n_ctx == OPTIONS.n_ctx
-    assert len(desk.chat.conversation.turns) == 1
-    assert desk.remedies.state.value.pending is None
-    assert await desk.look(4) == "fits fits fits fits"
-    second = await desk.chat.send("Again")
-    assert second.answer.text == "You said: Again"
-
-
 async def test_a_second_click_changes_nothing(desk):
     await spilling(desk)
     desk.answers.note_start()
@@ -215,30 +193,6 @@ async def test_model_chosen_meanwhile_cancels_the_remedy(desk):
     desk.answers.note_end()
     assert await applied is None
     assert loads(desk)[-1] == other
-
-
-async def test_remedy_that_fails_to_load_says_why(desk):
-    await spilling(desk)
-    desk.client.load_result = LoadFailure("out_of_ram", "Not enough memory", "Close other programs.")
-    await desk.remedies.apply("experts", desk.meters.state.value)
-    assert desk.remedies.state.value.failure == desk.client.load_result
-
-
-async def test_model_stays_ejected_until_the_game_closes(desk):
-    await spilling(desk)
-    await desk.remedies.apply("eject", desk.meters.state.value)
-    assert desk.engine.state.phase is Phase.OFF
-    ejected = desk.remedies.state.value.ejected
-    assert ejected.consumer.name == "Cyberdrome.exe"
-    await desk.look(5)
-    assert desk.engine.state.phase is Phase.OFF, "the game still runs"
-    desk.pc.game = 0
-    await desk.look(2)
-    assert desk.engine.state.phase is Phase.OFF, "it may be between two levels"
-    await desk.look(1)
-    assert desk.engine.state.phase is Phase.READY
-    assert loads(desk)[-1] == OPTIONS
-    assert desk.remedies.state.value.ejected is None
 
 
 async def test_load_by_the_user_ends_the_waiting(desk):

@@ -272,27 +272,6 @@ async def test_button_looks_up_right_after_a_cancel(desk: Desk) -> None:
     assert desk.service.state.value.last.done == NOW
 
 
-async def test_closing_stops_a_running_look_up(desk: Desk) -> None:
-    loop, asked, answer = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
-
-    def hold() -> None:
-        loop.call_soon_threadsafe(asked.set)
-        answer.wait()
-
-    desk.hub.on_asked = hold
-    desk.service.look_up()
-    await asked.wait()
-    closing = asyncio.create_task(desk.service.close())
-    await asyncio.sleep(0)
-    answer.set()
-    await closing
-
-    assert desk.hub.asked == [(REPO, "")]
-    desk.service.look_up()
-    await desk.service.wait_until_settled()
-    assert len(desk.hub.asked) == 1, "nothing is looked up after closing"
-
-
 async def test_answer_that_is_later_than_closing_waits_is_not_saved(
     desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

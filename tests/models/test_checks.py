@@ -12,7 +12,6 @@ from qwendesk.hub.catalog_updates import FileUpdate, RepositoryUpdate
 from qwendesk.hub.file_hashes import hash_file
 from qwendesk.hub.network import Network
 from qwendesk.hub.remote import Hub
-from qwendesk.models import checks as checks_module
 from tests.hub.conftest import fake_hub
 from tests.hub.verified import lay_record, mmproj, mxfp4, qwen, split, unsloth
 from tests.models.library import make_model_home
@@ -177,27 +176,6 @@ async def test_full_check_reports_progress(model_home, checks, monkeypatch):
     assert str(parts[0]) not in checks.state.value.running
 
 
-async def test_a_full_check_can_be_cancelled(model_home, checks, monkeypatch):
-    path = sound(model_home)
-    await model_home.wait_for_checks(checks)
-    loop, begun, go_on = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
-
-    def slow(path, cancelled, progress):
-        loop.call_soon_threadsafe(begun.set)
-        go_on.wait()
-        return hash_file(path, cancelled, progress)
-
-    monkeypatch.setattr(checks_module, "hash_file", slow)
-    running = asyncio.create_task(checks.verify(str(path)))
-    await begun.wait()
-    checks.cancel(str(path))
-    go_on.set()
-    await running
-
-    assert not checks.state.value.checks[str(path)].is_hashed
-    assert str(path) not in checks.state.value.running
-
-
 async def test_duplicates_are_reported_for_both_files(model_home, checks):
     one = qwen(model_home.ours / "o" / "one-GGUF" / "a.gguf")
     two = qwen(model_home.ours / "o" / "two-GGUF" / "b.gguf")
@@ -278,20 +256,6 @@ async def test_hub_without_news_leaves_the_other_models_unchecked(model_home, fa
 
     assert NAME in checked
     assert other.name not in checked
-    await checks.close()
-
-
-async def test_offline_check_makes_no_request_and_says_so(model_home, fake_hub):
-    path = sound(model_home)
-    fake_hub.add(REPO, NAME, b"another upload")
-    model_home.settings.change({"offline": True})
-    checks = model_home.checks(lambda: Hub(Network(endpoint=fake_hub.endpoint)))
-    await model_home.wait_for_checks(checks)
-
-    assert await checks.compare_with_hub() == ("QwenDesk is offline, so Hugging Face wasn't asked.",)
-    assert await checks.verify(str(path)) == ("QwenDesk is offline, so Hugging Face wasn't asked.",)
-    assert fake_hub.seen == []
-    assert checks.state.value.checks[str(path)].is_hashed
     await checks.close()
 
 

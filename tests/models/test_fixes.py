@@ -8,7 +8,7 @@ from qwendesk.core.errors import QwenDeskError
 from qwendesk.hub.findings import FindingFix
 from qwendesk.hub.network import HubError, Network
 from qwendesk.hub.remote import Hub
-from qwendesk.models.fixes import FixDone, FixesService, FixStarted, FixToAgree, FixToChoose
+from qwendesk.models.fixes import FixDone, FixesService, FixStarted, FixToAgree
 from qwendesk.models.load_options import load_options
 from qwendesk.models.templates import TemplatesService
 from tests.hub.conftest import fake_hub
@@ -80,20 +80,6 @@ async def test_missing_mmproj_is_downloaded_alone(model_home):
     await service.apply(model, FindingFix("download_mmproj", REPO, "mmproj-F16.gguf"))
 
     assert queue.asked == [(REPO, "mmproj-F16.gguf", False, model_home.ours)]
-
-
-async def test_fix_that_needs_a_choice_becomes_a_search(model_home):
-    service, queue = fixes(model_home)
-    model = await found(model_home, unsloth(model_home.ours / "x" / "y-GGUF" / "renamed.gguf"))
-
-    for fix in (
-        FindingFix("find_file"),
-        FindingFix("find_mmproj"),
-        FindingFix("download_again"),
-    ):
-        assert await service.apply(model, fix) == FixToChoose("Qwen3.5-35B-A3B")
-    assert await service.apply(model, FindingFix("find_file", "a/b")) == FixToChoose("a/b")
-    assert queue.asked == []
 
 
 async def test_deletion_must_be_confirmed(model_home):

@@ -16,7 +16,7 @@ from qwendesk.engine.load_failures import describe_exit
 from qwendesk.engines.measurements import Measurements
 from qwendesk.hardware.planner import best_plan
 from qwendesk.hardware.snapshot import GpuReading, Snapshot
-from qwendesk.hub.catalog import BadCatalog, Catalog, load_catalog
+from qwendesk.hub.catalog import Catalog, load_catalog
 from qwendesk.hub.catalog_schema import WithdrawnFile
 from qwendesk.hub.catalog_updates import CatalogStore
 from qwendesk.models import offers as offers_module
@@ -267,15 +267,6 @@ async def test_fresh_windows_without_microsofts_runtime_is_told_what_to_install(
     line = pc_line(FirstStartState(offers=offers))
     assert "Microsoft's Visual C++ runtime from https://" in line
     assert "exit code" not in line
-
-
-async def test_damaged_catalog_is_reported(desk: Desk) -> None:
-    def damaged() -> Catalog:
-        raise BadCatalog("The model catalog is damaged", "Install QwenDesk again.")
-
-    service = OffersService(desk.engine, SettingsService(), catalog_service(damaged), Measurements())
-    offers = await service.update()
-    assert (offers.state, offers.problem) == ("failed", "Install QwenDesk again.")
 
 
 def test_a_model_that_the_first_uploader_lacks_is_offered_from_another(catalog: Catalog) -> None:

@@ -141,12 +141,6 @@ def test_flash_next_needs_an_ssd(drive: DriveKind, model: str, said: str) -> Non
         assert "on a hard disk: too slow" in table_text(flash.quant.fit)
 
 
-def test_a_gpu_that_shares_the_ram_keeps_the_table_there() -> None:
-    """llama.cpp's default for integrated GPUs; a Mac's leaves it on the drive."""
-    kept = {pc.name: choices_on(pc_of(pc), "deep")[0].quant.fit.lazy_bytes for pc in ADVICE.pcs if pc.unified == 128}
-    assert [name for name, n_bytes in kept.items() if n_bytes] == ["M4 Max 128 GB"]
-
-
 def test_much_ram_is_used_for_a_quant_that_loses_nothing() -> None:
     first = choices_on(one_card(16, 128, "RTX 5080"), "quality")[0]
     assert (first.quant.quant, first.quant.fit.kind) == ("Q8_0", "experts")

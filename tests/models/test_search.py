@@ -73,17 +73,6 @@ async def test_repositories_of_draft_models_are_not_found(setting: Setting) -> N
     assert [hit.found.repo for hit in setting.search.state.value.hits] == [REPO]
 
 
-async def test_offline_search_makes_no_request_and_says_so(setting: Setting) -> None:
-    setting.settings.change({"offline": True})
-    await setting.search.search("model", "downloads")
-    assert setting.search.state.value.state == "failed"
-    assert "offline" in setting.search.state.value.problem
-    await setting.search.open(REPO)
-    assert setting.search.state.value.opened is not None
-    assert setting.search.state.value.opened.state == "failed"
-    assert setting.hub.seen == []
-
-
 async def test_unreachable_hub_is_reported(setting: Setting) -> None:
     setting.settings.change({"hub_endpoint": "http://127.0.0.1:9"})
     await setting.search.search("model", "downloads")
@@ -117,16 +106,6 @@ async def test_unreadable_header_keeps_the_list_of_files(setting: Setting) -> No
     assert len(opened.items) == 1
     assert opened.items[0].fit is None
     assert opened.facts_problem
-
-
-async def test_missing_repository_says_what_to_do(setting: Setting) -> None:
-    await setting.search.open("someone/nothing")
-    opened = setting.search.state.value.opened
-    assert opened is not None
-    assert opened.state == "failed"
-    assert "someone/nothing" in opened.problem
-    setting.search.close_repo()
-    assert setting.search.state.value.opened is None
 
 
 async def test_a_known_repository_needs_no_header(setting: Setting) -> None:

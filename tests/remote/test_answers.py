@@ -160,13 +160,6 @@ async def test_a_stream_that_just_ends_was_cut(remote):
     assert (answer.text, "lost" in answer.error) == ("Half", True)
 
 
-async def test_the_next_question_works_after_a_lost_connection(remote):
-    served, answer = await answered(remote, Stream([piece({"content": "Half"})], cut=True))
-    assert answer.error
-    served.replies["/v1/chat/completions"] = made_up_server.HELLO
-    assert (await remote.chat.send("Again?")).answer.text == "Hello."
-
-
 @pytest.mark.parametrize(
     "junk", ["{not json", '"text"', "3", b"data: \xff\xfe{\n\n", b"data: " + b"x" * 5_000_000],
     ids=["broken", "text", "types", "bytes", "huge"],

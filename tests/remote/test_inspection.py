@@ -121,12 +121,6 @@ async def test_what_is_not_such_a_server_is_refused_in_words(remote, body):
     assert "The other PC" in failure.sentence
 
 
-async def test_an_endless_list_of_models_is_refused(remote):
-    server = await remote.serve({"/v1/models": Refusal(200, b" " * 9_000_000)})
-    failure = await remote.use(server, "any")
-    assert isinstance(failure, LoadFailure)
-
-
 @pytest.mark.parametrize(
     ("typed", "address"),
     [

@@ -132,15 +132,6 @@ def test_formats() -> None:
     assert refused(response_format={"type": "json_schema"}).param == "response_format.schema"
 
 
-def test_thinking_is_asked_for_in_every_way_that_clients_know() -> None:
-    assert read().thinking is None
-    assert read(reasoning_effort="none").thinking is False
-    assert read(chat_template_kwargs={"enable_thinking": False}).thinking is False
-    assert read(chat_template_kwargs={"enable_thinking": True}).thinking is True
-    low = read(reasoning_effort="low")
-    assert (low.thinking, low.changes["reasoning_effort"]) == (None, "low")
-
-
 @pytest.mark.parametrize(
     ("param", "value"),
     [
@@ -159,8 +150,3 @@ def test_log_probabilities_are_asked_for_in_two_fields() -> None:
     assert read(logprobs=True).n_logprobs == 0
     assert read(logprobs=True, top_logprobs=20).n_logprobs == 20
     assert read(logprobs=False, top_logprobs=0).n_logprobs == -1
-
-
-def test_what_no_engine_needs_to_know_is_ignored() -> None:
-    question = read(user="x", store=True, metadata={}, service_tier="auto", logprobs=False, n=1, unknown=[{}])
-    assert question.messages[0].message.text == "Hi"

@@ -1,6 +1,5 @@
 """Requests of Anthropic's messages, as questions to the engine."""
 
-import base64
 import json
 from typing import Any
 
@@ -57,15 +56,6 @@ def test_blocks_become_reasoning_text_calls_and_results() -> None:
     ]  # fmt: skip
     assert sent[1].reasoning == "Hm."
     assert sent[1].tool_calls == (ToolCall("Read", '{"path":"1"}'), ToolCall("Read", '{"path":"2"}'))
-
-
-def test_pictures_also_come_in_results() -> None:
-    source = {"type": "base64", "media_type": "image/png", "data": base64.b64encode(b"png").decode()}
-    picture = {"type": "image", "source": source}
-    question = read({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": [picture]}]})
-    assert question.messages[0].message.images[0].data == b"png"
-    with pytest.raises(Refused, match="base64"):
-        read({"role": "user", "content": [{"type": "image", "source": {"type": "url", "url": "http://x/"}}]})
 
 
 def test_tools_that_run_at_anthropic_are_left_out() -> None:

@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from qwendesk.core.chats import ChatSettings
-from qwendesk.core.errors import BadRequest
 from qwendesk.core.messages import CallRecord, ToolCall
 from qwendesk.core.tool_context import CallContext
 from qwendesk.toolbox.note_tools import note_tools
-from qwendesk.toolbox.notes import LONGEST_NOTE, MOST_NOTES, Note, NoteService
+from qwendesk.toolbox.notes import LONGEST_NOTE, Note, NoteService
 from qwendesk.toolbox.service import ToolService
 from tests.toolbox.test_service import asked, request_of
 
@@ -119,30 +118,8 @@ async def test_same_note_is_kept_once(notes: NoteService) -> None:
     assert len(notes.notes) == 1
 
 
-async def test_too_many_notes_are_refused(notes: NoteService) -> None:
-    for number in range(MOST_NOTES):
-        notes.add(f"Note {number}")
-    assert "Delete some first" in (await kept(notes, DOG, chat())).error
-    await notes.close()
-
-
 async def test_no_notes_are_said_so(notes: NoteService) -> None:
     assert (await ToolService(note_tools(notes)).run(RECALL, chat())).result == "There are no notes yet."
-
-
-async def test_notes_can_be_changed_and_deleted(notes: NoteService, file: Path) -> None:
-    for text in ("One.", "Two.", "Three."):
-        notes.add(text)
-    first, second, _ = notes.notes
-    notes.change(first, " Number  one. ")
-    notes.delete(second)
-    await notes.close()
-    assert [note.text for note in NoteService(file).notes] == ["Number one.", "Three."]
-    with pytest.raises(BadRequest):
-        notes.change(notes.notes[0], "")
-    notes.delete_all()
-    await notes.close()
-    assert NoteService(file).notes == ()
 
 
 async def test_damaged_file_is_set_aside_and_said(damaged_file: Path) -> None:

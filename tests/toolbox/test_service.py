@@ -256,19 +256,3 @@ async def test_record_says_why_a_call_ran() -> None:
     assert (await asked(service, SEND, context(chat_id="b"), "always")).consent == "always"
     assert (await service.run(SEND, context(chat_id="c"))).consent == "always"
     assert (await service.run(ToolCall("fly"), context())).consent == ""
-
-
-async def test_consent_can_be_taken_back(tmp_path: Path) -> None:
-    file = JsonFile(tmp_path / "consents.json", Grants, Grants)
-    service = ToolService([tool("writes")], file)
-    await asked(service, SEND, context(), "chat")
-    await asked(service, SEND, context(chat_id="b"), "always")
-    of_chat, always = service.grants.value
-    assert (of_chat.name, of_chat.chat_id, always.name, always.folder) == ("send", "a", "send", "/f")
-
-    await service.take_back(always)
-    assert service.grants.value == (of_chat,)
-    assert not ToolService([tool("writes")], file).grants.value
-    await asked(service, SEND, context(chat_id="b"), "refuse")
-    await service.take_back(of_chat)
-    await asked(service, SEND, context(), "refuse")

@@ -123,14 +123,6 @@ def test_file_with_an_unknown_ending_is_judged_by_its_content(tmp_path: Path) ->
     assert not is_document(tmp_path / "gone")
 
 
-def test_chosen_pages_of_a_pdf_are_read(tmp_path: Path) -> None:
-    path = written(tmp_path, "paper.pdf", pdf("First page", "Second page", "Third page"))
-    document = read_document(path, (3, 1))
-    assert (document.text, document.pages) == ("Third page\n\nFirst page", 2)
-    with pytest.raises(BadRequest, match="the last one is page 3"):
-        read_document(path, (4,))
-
-
 def test_office_documents_are_attached_as_text(tmp_path: Path) -> None:
     word = read_document(office_files.docx(tmp_path / "plan.docx", "Buy a boat", "計画"))
     assert word == DocumentPart("plan.docx", "Buy a boat\n計画")

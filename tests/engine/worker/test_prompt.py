@@ -203,12 +203,6 @@ def test_calls_and_their_results_carry_the_same_id(demo: Demo) -> None:
     )
 
 
-def test_half_a_surrogate_pair_becomes_a_replacement_character(demo: Demo) -> None:
-    (run,) = prompt_of(demo, demo.template, [text_message("user", "a\ud83db \ud83d\ude42")]).pieces
-    assert not isinstance(run, ImagePlaceholder)
-    assert "user\na\ufffdb 🙂<|im_end|>" in demo.detokenize(run)
-
-
 def test_a_template_that_refuses_the_conversation_is_a_request_error(demo: Demo) -> None:
     with pytest.raises(BadRequest, match="Roles must take turns"):
         prompt_of(demo, templates.compiled(templates.MISTRAL_LIKE), [text_message("assistant", "Hi")])

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import Message, ToolCall, text_message
 from qwendesk.engine import protocol as p
 from tests.engine.worker.conftest import Demo
@@ -129,19 +128,6 @@ def test_several_calls_at_once_if_that_is_allowed(worker: WorkerProcess, calling
     calls = [call for call in called(answer) if call is not None]
     assert len(calls) > 2
     assert all(map(is_valid, calls))
-
-
-def test_a_call_that_is_cut_off_is_none(worker: WorkerProcess, calling: tuple[str, ...]) -> None:
-    def ask(**limit: int) -> Answer:
-        return worker.ask([user(QUESTION)], options(**limit), tools_json=TOOLS)
-
-    def options(**limit: int) -> GenerationOptions:
-        return greedy(enable_thinking=False, logit_bias=calling, **limit)
-
-    whole = ask()
-    cut = ask(max_tokens=whole.stats.answer_tokens - 3)
-    assert cut.stop_reason == "max_tokens"
-    assert called(cut) == [None]
 
 
 def test_nothing_is_a_call_where_none_may_be_made(worker: WorkerProcess, calling: tuple[str, ...]) -> None:

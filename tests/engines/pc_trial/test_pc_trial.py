@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from qwendesk.core import paths
-from qwendesk.core.failures import EngineExit, LoadFailure
+from qwendesk.core.failures import LoadFailure
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.units import GIB, MIB
 from qwendesk.engine.protocol import Load
@@ -121,18 +121,6 @@ async def test_failed_load_is_a_sentence_and_other_engines_go_on():
     assert engine(report, "cpu-avx2").models[0].answers
 
 
-async def test_engine_that_does_not_start_is_a_sentence():
-    pc = TrialPc(CPU_ENGINE)
-
-    def die(_name: str, client: FakeEngineClient) -> None:
-        client.start_result = EngineExit(1, "The engine stopped unexpectedly.")
-
-    pc.prepare = die
-    (model,) = (await pc.trial.run()).engines[0].models
-
-    assert model.problems == ("cpu-avx2: demo, start the engine: The engine stopped unexpectedly.",)
-
-
 async def test_crash_in_an_answer_loses_only_what_came_after_it():
     pc = TrialPc(CPU_ENGINE)
 
@@ -158,18 +146,6 @@ async def test_unexpected_error_is_a_sentence(monkeypatch, caplog):
 
     assert model.problems[0] == "cpu-avx2: demo, speed at 512 tokens: ZeroDivisionError: no such probe"
     assert "ZeroDivisionError" in caplog.text
-
-
-async def test_full_disk_is_a_sentence(monkeypatch, caplog):
-    def full(*_arguments: object, **_options: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("qwendesk.engines.pc_trial.service.tempfile.TemporaryDirectory", full)
-    report = await TrialPc(CPU_ENGINE).trial.run()
-
-    assert report.problems == ("OSError: [Errno 28] No space left on device",)
-    assert report.engines[0].models == ()
-    assert "The trial ended early" in caplog.text
 
 
 async def test_own_models_that_fit_are_measured_without_their_names_and_words(tmp_path: Path):
@@ -217,25 +193,6 @@ async def test_own_models_can_be_left_out():
     report = await pc.trial.run(0)
 
     assert len(report.engines[0].models) == 1
-
-
-async def test_stopped_trial_keeps_what_was_measured():
-    pc = TrialPc()
-
-    def stop_at_first_speed(state: PcTrialState) -> None:
-        if state.lines and "speed at 512" in state.lines[-1]:
-            pc.trial.stop()
-
-    pc.trial.state.subscribe(stop_at_first_speed)
-    report = await pc.trial.run()
-
-    assert report.was_stopped
-    (model,) = engine(report, "cpu-avx2").models
-    assert len(model.answers) == 5
-    assert model.speeds == ()
-    assert engine(report, "vulkan").models == ()
-    assert all(client.closed for _, client in pc.clients)
-    assert pc.trial.state.value.report == report
 
 
 async def test_cancelled_task_closes_the_engine():

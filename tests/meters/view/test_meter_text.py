@@ -123,7 +123,3 @@ def test_driver_setting_is_named_for_nvidia_only() -> None:
     meters = msgspec.structs.replace(meters, bars=(nvidia,))
     assert "Prefer No Sysmem Fallback" in story_of(meters, RemedyState(), on_windows=True).note
     assert "Sysmem" not in story_of(meters, RemedyState(), on_windows=False).note
-
-
-def test_no_spill_has_no_banner() -> None:
-    assert story_of(MeterState(state=SpillState.FITS), RemedyState(), on_windows=True) is None

@@ -12,7 +12,6 @@ from qwendesk.engine.protocol import Load
 from qwendesk.engine.state import Phase
 from qwendesk.meters.view import meter_text
 from qwendesk.meters.view.history_popup import HistoryChart
-from qwendesk.widgets.actions import COMMANDS
 from qwendesk.widgets.vram_bar import VramBar
 from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
 from tests.fakes.gaming_pc import OPTIONS
@@ -102,16 +101,6 @@ async def test_bars_of_several_gpus_say_less_where_there_is_less_room(make_gamin
         assert label.fontMetrics().horizontalAdvance(label.text()) <= label.width()
         assert f"#{number + 1}" in label.text() or "GB" in label.text()
     assert desk.is_shown("meter.state")
-
-
-async def test_the_history_opens_from_the_bar_of_any_gpu(make_gaming_desk: MakeDesk) -> None:
-    desk = make_gaming_desk(has_second_card=True)
-    await desk.load()
-    await desk.look(2)
-
-    desk.click("meter.gpu.1.memory")
-
-    assert desk.parts.meter_views.history.isVisible()
 
 
 async def test_the_history_has_a_line_for_each_gpu(make_gaming_desk: MakeDesk) -> None:
@@ -219,12 +208,6 @@ async def test_measured_slowdown_is_shown(gaming_desk: GamingDesk) -> None:
     assert "112 → 15 tok/s" in desk.text_of("spill.sentence")
 
 
-async def test_driver_setting_is_named_on_windows(make_gaming_desk: MakeDesk) -> None:
-    desk = make_gaming_desk(platform="win32")
-    await desk.spill()
-    assert "Prefer No Sysmem Fallback" in desk.text_of("spill.note")
-
-
 async def test_model_stays_ejected_until_the_game_closes(gaming_desk: GamingDesk) -> None:
     desk = gaming_desk
     await desk.spill()
@@ -326,15 +309,6 @@ async def test_meters_know_when_the_window_is_hidden(gaming_desk: GamingDesk) ->
     assert seen == [False, True]
 
 
-async def test_every_banner_button_has_a_tooltip(gaming_desk: GamingDesk) -> None:
-    await gaming_desk.spill()
-    for name in ("spill.experts", "spill.eject", "spill.dismiss", "meter.memory"):
-        button = gaming_desk.find(name, QAbstractButton)
-        assert button.accessibleName()
-        assert button.toolTip()
-        assert button.focusPolicy() & Qt.FocusPolicy.TabFocus
-
-
 async def test_the_engine_page_shows_hardware_and_tests_the_engine(gaming_desk: GamingDesk) -> None:
     desk = gaming_desk
     await desk.load()
@@ -369,7 +343,3 @@ async def test_copied_diagnostics_contain_no_messages(gaming_desk: GamingDesk, a
     for words in ("NVIDIA GeForce RTX 3090", "575.64", "qwendesk", "AVX2", "Backends"):
         assert words in text
     assert "secret" not in text
-
-
-def test_engine_page_has_a_shortcut() -> None:
-    assert COMMANDS["page_engine"].shortcut == "Ctrl+3"

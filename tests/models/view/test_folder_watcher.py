@@ -1,6 +1,5 @@
 """A model that comes into a folder is in the list without a rescan by the clock; a hidden window looks at nothing."""
 
-import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +8,6 @@ import pytest
 from qwendesk.core import paths
 from qwendesk.hub.model_folders import ModelFolders, write_folders
 from qwendesk.models import library_watch
-from qwendesk.models.library_watch import LibraryWatch
 from qwendesk.models.view.folder_watcher import FolderWatcher
 from tests.gguf_files import model_values, tensor, write_model
 from tests.window_desk import Desk
@@ -45,32 +43,6 @@ async def test_added_and_removed_files_are_noticed(ours: Path, make_desk: Callab
     await desk.until(lambda: names(desk) == ["first", "second"])
     second.unlink()
     await desk.until(lambda: names(desk) == ["first"])
-
-
-async def test_hidden_window_scans_changed_folders_when_it_is_shown(
-    ours: Path, make_desk: Callable[[], Desk], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model(ours / "first.gguf")
-    noticed: list[bool] = []
-    note_change = LibraryWatch.note_change
-
-    def recorded_note_change(watch: LibraryWatch) -> None:
-        note_change(watch)
-        noticed.append(True)
-
-    monkeypatch.setattr(LibraryWatch, "note_change", recorded_note_change)
-    desk = make_desk()
-    desk.parts.models.start()
-    await desk.until(lambda: names(desk) == ["first"])
-    desk.window.hide()
-    noticed.clear()
-    model(ours / "second.gguf")
-    await desk.until(lambda: bool(noticed))
-    for _ in range(20):
-        await asyncio.to_thread(int)
-    assert names(desk) == ["first"]
-    desk.window.show()
-    await desk.until(lambda: names(desk) == ["first", "second"])
 
 
 def test_folders_are_watched_and_released(app: object, tmp_path: Path) -> None:

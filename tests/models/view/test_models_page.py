@@ -53,16 +53,3 @@ def test_clicked_tab_opens_and_is_announced(keeper: object) -> None:
     page.show_download_count(3)
     assert button.text() == button.accessibleName() == "Downloads · 3"
     page.deleteLater()
-
-
-def test_alerts_stay_above_every_tab(keeper: object) -> None:
-    page = ModelsPage()
-    alert = QLabel("A file is outdated")
-    page.set_alerts(alert)
-    page.add_tab("pc", "For this PC", QLabel("one"))
-    page.add_tab("hub", "Hugging Face", QLabel("two"))
-    page.show_machine("RTX 3090, 24 GB")
-    page.show()
-    page.show_tab("hub")
-    assert alert.isVisible()
-    page.deleteLater()

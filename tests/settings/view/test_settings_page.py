@@ -89,15 +89,6 @@ async def test_arrow_keys_step_a_number_and_esc_discards_typing(page):
     assert field.text() == "101"
 
 
-async def test_invalid_address_is_refused(page):
-    page.click("settings.advanced")
-    enter(page, "settings.network.hub_endpoint", "huggingface")
-    assert "an address such as" in page.text_of("settings.network.hub_endpoint.error")
-    enter(page, "settings.network.hub_endpoint", "https://mirror.example")
-    assert (await options(page)).hub_endpoint == "https://mirror.example"
-    assert "mirror.example" in page.parts.models.services.network.connection.host
-
-
 async def test_search_includes_advanced_options_and_choices(page):
     search = page.find("settings.search", QLineEdit)
     search.setText("proxy")

@@ -142,12 +142,6 @@ async def test_result_fits_into_a_small_context(indexes: FolderIndexes, folder: 
     assert len(citations_in(await search_folders(indexes, "boat", context(folder)))) > 5
 
 
-async def test_some_words_are_enough(indexes: FolderIndexes, folder: Path) -> None:
-    result = await search_folders(indexes, "where is the boat harbour", context(folder))
-    assert citations_in(result)
-    assert "No place has all of the words" in result
-
-
 async def test_unreadable_files_and_limits_are_said(tmp_path: Path, folder: Path) -> None:
     (folder / "broken.pdf").write_bytes(b"nothing")
     indexes = FolderIndexes(tmp_path / "indexes", limits=IndexLimits(files=1))

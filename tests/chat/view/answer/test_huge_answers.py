@@ -227,24 +227,6 @@ def test_huge_answer_is_copied_completely_with_few_widgets(view: ThreadView, app
     assert QApplication.clipboard().text() == answer.markdown
 
 
-def test_find_shows_a_match_in_a_part_that_is_not_drawn_yet(view: ThreadView, app: QApplication, work: Work) -> None:
-    open_answer(view, corpus(0.05)["table-rows"])
-    view.find_bar.open()
-    view.find_bar.text.setText("cell 500")
-    settle(view, app)
-    assert len(view.find_bar.matches) == 3
-    work.reset()
-    assert work.most_parsed <= MOST_PARSED
-    assert work.most_drawn <= 2
-    answer = answer_of(view)
-    seen = [each for each in answer.live if each.pane is not None and "cell 500" in each.pane.toPlainText()]
-    assert len(seen) == 1
-    assert seen[0].pane is not None
-    top = seen[0].pane.mapTo(view, seen[0].pane.rect().topLeft()).y()
-    assert -seen[0].pane.height() < top < view.height()
-    assert len(seen[0].pane.extraSelections()) == 3
-
-
 def test_number_of_highlighted_matches_is_bounded(view: ThreadView, app: QApplication) -> None:
     open_answer(view, "e " * 3_000)
     view.find_bar.open()

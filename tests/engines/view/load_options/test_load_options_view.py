@@ -260,24 +260,6 @@ async def test_search_finds_a_flag_by_its_llama_cpp_name(make: Callable[[], Insp
     assert not desk.is_shown("inspector.load.gpu.tensor_split.row")
 
 
-async def test_sampling_is_changed_for_this_chat_alone(make: Callable[[], InspectorDesk], model: Path) -> None:
-    desk = make()
-    await desk.open(model)
-    desk.click("inspector.tab.sampling")
-    field = desk.find("inspector.sampling.sampling.temperature", QLineEdit)
-    usual = field.text()
-    field.selectAll()
-    QTest.keyClicks(field, "0.3")
-    QTest.keyClick(field, Qt.Key.Key_Return)
-    assert desk.is_shown("inspector.sampling.sampling.temperature.mark")
-    await desk.ask("Hi")
-    asked = desk.client.asked
-    assert asked[-1].options.temperature == 0.3
-    desk.click("inspector.sampling.sampling.temperature.reset")
-    assert field.text() == usual
-    assert desk.parts.chat.settings.overrides == {}
-
-
 async def test_the_context_slider_reaches_what_yarn_reaches_and_says_the_cost(
     make: Callable[[], InspectorDesk], model: Path
 ) -> None:

@@ -47,22 +47,6 @@ async def test_options_set_before_a_load_are_used_by_every_later_load(
     assert [load.options.n_ctx for load in desk.loads] == [8192]
 
 
-async def test_the_engine_page_has_the_command_of_the_loaded_model(
-    make: Callable[[], InspectorDesk], model: Path, tmp_path: Path
-) -> None:
-    desk = make()
-    await desk.open(model)
-    card = desk.find("engine.command.text", QPlainTextEdit)
-    await desk.until(lambda: str(model) in card.toPlainText())
-    loaded = card.toPlainText()
-    other = write_hollow(tmp_path / "Qwen3.5-9B-Q4_K_M.gguf", "9b")
-    await prepared(desk, other)
-    assert str(other) in desk.find("inspector.command.text", QPlainTextEdit).toPlainText()
-    assert card.toPlainText() == loaded
-    desk.click("inspector.load.reload")
-    await desk.until(lambda: len(desk.loads) == 2 and str(other) in card.toPlainText())
-
-
 async def test_another_models_options_leave_the_loaded_model_alone(
     make: Callable[[], InspectorDesk], model: Path, tmp_path: Path
 ) -> None:
