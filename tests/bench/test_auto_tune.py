@@ -23,7 +23,7 @@ from qwendesk.core.plan import Plan
 from qwendesk.core.units import GIB
 from qwendesk.engine.client import WorkerClient
 from qwendesk.engine.contract import BenchClient
-from qwendesk.engine.protocol import Allocation, Devices, LoadReport, RequestFailed
+from qwendesk.engine.protocol import Allocation, Devices, LoadReport
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.load_decision import decide, facts_for
 from qwendesk.engines.load_planner import LoadPlanner
@@ -267,13 +267,3 @@ async def test_a_candidate_that_is_much_slower_is_stopped(
     slow = [trial for trial in state.trials if trial.changes == {"n_threads": 2}]
     assert [trial.why_not for trial in slow] == ["Much slower, so it was stopped."]
     assert len(state.trials) > 3
-
-
-async def test_an_engine_that_fails_with_the_users_settings_ends_the_search(
-    made_up: Desk, speedy: FakeBenchClient
-) -> None:
-    speedy.failure = RequestFailed(id=0, title="Bad", sentence="The engine can't measure.")
-
-    state = await made_up.run()
-
-    assert state.failure == "The engine can't measure."

@@ -5,10 +5,10 @@ import asyncio
 import msgspec
 import pytest
 
-from qwendesk.chat.chat_state import ConversationReplaced, PromptProcessed, TextAdded, TurnEnded, TurnStarted
+from qwendesk.chat.chat_state import PromptProcessed, TextAdded, TurnEnded, TurnStarted
 from qwendesk.chat.request import MAX_CHARACTERS_PER_TOKEN, TokenCount
 from qwendesk.core.chats import ChatSettings
-from qwendesk.core.errors import BadOption, BadRequest
+from qwendesk.core.errors import BadOption
 from qwendesk.core.messages import DocumentPart
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.protocol import RequestFailed
@@ -54,20 +54,6 @@ async def test_stop_does_not_wait_for_a_slow_engine(desk):
     await desk.until(lambda: any(isinstance(event, PromptProcessed) for event in desk.events))
     await desk.chat.stop()
     assert (await turn).answer.stop_reason == "cancelled"
-
-
-async def test_stop_while_the_model_loads_ends_the_turn(desk):
-    desk.client.load_delay_s = 30.0
-    load = asyncio.create_task(desk.engine.load(OPTIONS))
-    await desk.until(lambda: desk.engine.state.load_stage)
-    turn = asyncio.create_task(desk.chat.send("Hi"))
-    await desk.until(lambda: desk.events)
-    await desk.chat.stop()
-    assert (await turn).answer.stop_reason == "cancelled"
-    assert desk.client.asked == []
-    assert not desk.chat.busy
-    desk.client.kill()
-    await load
 
 
 async def test_a_question_waits_for_a_restarting_engine(desk):
@@ -116,20 +102,6 @@ async def test_missing_picture_file_is_reported_and_later_requests_omit_it(desk,
     assert [each.text for each in desk.client.asked[0].messages] == ["Hi"]
 
 
-async def test_new_chat_cancels_the_running_answer(desk):
-    await desk.engine.load(OPTIONS)
-    desk.client.answers = [ScriptedAnswer(text="word " * 10, tokens_per_second=SLOW)]
-    turn = asyncio.create_task(desk.chat.send("Talk"))
-    await desk.until(lambda: any(isinstance(event, PromptProcessed) for event in desk.events))
-    desk.chat.new_chat()
-    assert desk.chat.conversation.turns == ()
-    assert not desk.chat.busy
-    assert (await turn).answer.stop_reason == "cancelled"
-    assert desk.chat.conversation.turns == ()
-    assert desk.events[-1] == ConversationReplaced()
-    assert (await desk.chat.send("Hi")).answer.text == "You said: Hi"
-
-
 async def test_cancelling_the_sending_task_ends_the_turn(desk):
     await desk.engine.load(OPTIONS)
     desk.client.answers = [ScriptedAnswer(text="word " * 10, tokens_per_second=SLOW)]
@@ -140,17 +112,6 @@ async def test_cancelling_the_sending_task_ends_the_turn(desk):
         await turn
     assert not desk.chat.busy
     assert desk.chat.conversation.turns[-1].answer.stop_reason == "cancelled"
-
-
-async def test_empty_and_simultaneous_questions_are_refused(desk):
-    await desk.engine.load(OPTIONS)
-    with pytest.raises(BadRequest):
-        await desk.chat.send("  \n")
-    first = asyncio.create_task(desk.chat.send("a"))
-    await desk.until(lambda: desk.chat.busy)
-    with pytest.raises(BadRequest):
-        await desk.chat.send("b")
-    await first
 
 
 async def test_options_follow_family_style_thinking_and_overrides(desk):

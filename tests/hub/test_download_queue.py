@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from qwendesk.hub.download_control import RetryPolicy
-from qwendesk.hub.download_part import part_of
 from qwendesk.hub.download_plan import plan_download
 from qwendesk.hub.download_queue import DownloadQueue
 from qwendesk.hub.network import Network
@@ -116,21 +115,6 @@ def test_the_order_can_be_changed_and_survives_a_restart(desk):
     again = desk.new_queue()
     assert [item.saved.id for item in again.items] == [identities[2], identities[0], identities[1]]
     assert desk.states() == ["queued", "paused", "queued"]
-
-
-def test_running_downloads_resume_after_restart(desk):
-    desk.fake_hub.always = "stall"
-    desk.add(NAMES[0])
-    desk.queue.start()
-    desk.wait(stalled(desk, 1))
-    desk.queue.close()
-    had = part_of(desk.target(NAMES[0])).stat().st_size
-    desk.fake_hub.always = ""
-    desk.fake_hub.count_anew()
-    assert desk.new_queue().items[0].n_done == had > 0
-    desk.queue.start()
-    desk.wait(lambda: desk.states() == ["done"])
-    assert desk.fake_hub.sent_bytes == 200_000 - had
 
 
 def test_a_split_set_with_its_mmproj_is_one_item(desk):

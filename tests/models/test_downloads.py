@@ -9,9 +9,7 @@ import pytest_asyncio
 
 from qwendesk.core import paths
 from qwendesk.core.errors import QwenDeskError
-from qwendesk.hub import download_part
 from qwendesk.hub.download_control import RetryPolicy
-from qwendesk.hub.download_part import part_of
 from qwendesk.hub.library_places import HostEnvironment
 from qwendesk.hub.model_folders import ModelFolders, write_folders
 from qwendesk.hub.network import HubError
@@ -125,47 +123,6 @@ async def test_mmproj_can_be_declined_and_another_folder_chosen(desk, tmp_path):
     assert [path.name for path in (tmp_path / "second" / REPO).iterdir() if path.is_file()] == ["small-4B.gguf"]
 
 
-async def test_progress_total_pause_and_resume(desk):
-    desk.hub.faults = ["stall"]
-    desk.downloads.start()
-    identity = await desk.downloads.add(REPO, "big-4B.gguf", with_mmproj=False)
-    await desk.under_way()
-    await desk.downloads.pause(identity)
-    await desk.until(lambda: desk.states() == ["paused"])
-    state = desk.downloads.state.value
-    assert 0 < state.items[0].n_done < len(BIG) == state.total.n_bytes
-    assert state.total.n_done == state.items[0].n_done
-    await desk.downloads.resume(identity)
-    await desk.until(lambda: desk.states() == ["done"])
-    assert desk.target("big-4B.gguf").read_bytes() == BIG
-
-
-async def test_unfinished_download_resumes_at_the_next_start(desk):
-    desk.hub.faults = ["stall"]
-    desk.downloads.start()
-    await desk.downloads.add(REPO, "big-4B.gguf", with_mmproj=False)
-    await desk.under_way()
-    await desk.close()
-    had = part_of(desk.target("big-4B.gguf")).stat().st_size
-    desk.hub.count_anew()
-    desk.restart()
-    desk.downloads.start()
-    await desk.until(lambda: desk.states() == ["done"])
-    assert desk.hub.sent_bytes == len(BIG) - had
-
-
-async def test_going_offline_stops_downloads_and_going_online_resumes_them(desk):
-    desk.hub.faults = ["stall"]
-    desk.downloads.start()
-    await desk.downloads.add(REPO, "big-4B.gguf", with_mmproj=False)
-    await desk.under_way()
-    desk.settings.change({"offline": True})
-    await desk.until(lambda: desk.states() == ["queued"])
-    assert desk.downloads.state.value.is_offline
-    desk.settings.change({"offline": False})
-    await desk.until(lambda: desk.states() == ["done"])
-
-
 async def test_a_new_token_takes_effect_while_a_download_runs(desk):
     desk.hub.faults = ["stall"]
     desk.downloads.start()
@@ -190,19 +147,6 @@ async def test_unavailable_file_is_refused_before_queueing(desk):
     assert desk.downloads.state.value.items == ()
 
 
-async def test_download_on_a_full_disk_resumes_when_there_is_space(desk, monkeypatch):
-    monkeypatch.setattr(download_part, "free_bytes", lambda _folder: 1000)
-    desk.downloads.start()
-    identity = await desk.downloads.add(REPO, "big-4B.gguf", with_mmproj=False)
-    await desk.until(lambda: desk.states() == ["failed"])
-    assert desk.downloads.state.value.items[0].saved.trouble == "no_space"
-    assert "KB are missing" in desk.downloads.state.value.items[0].saved.sentence
-    monkeypatch.undo()
-    monkeypatch.setattr(paths, "config_folder", lambda: desk.folder / "settings")
-    await desk.downloads.resume(identity)
-    await desk.until(lambda: desk.states() == ["done"])
-
-
 async def test_file_changed_on_the_hub_is_replaced_by_the_current_one(desk):
     desk.hub.faults = ["stall"]
     desk.downloads.start()
@@ -216,20 +160,6 @@ async def test_file_changed_on_the_hub_is_replaced_by_the_current_one(desk):
     await desk.downloads.resume(identity)
     await desk.until(lambda: desk.states() == ["done"])
     assert desk.target("big-4B.gguf").read_bytes() == new
-
-
-async def test_order_cancel_and_clearing(desk):
-    desk.settings.change({"offline": False})
-    first = await desk.downloads.add(REPO, "big-4B.gguf", with_mmproj=False)
-    second = await desk.downloads.add(REPO, "small-4B.gguf", with_mmproj=False)
-    await desk.downloads.move(second, 0)
-    await desk.downloads.cancel(first)
-    await desk.downloads.cancel(first)
-    desk.downloads.start()
-    await desk.until(lambda: desk.states() == ["done"])
-    await desk.downloads.clear_done()
-    await desk.until(lambda: desk.states() == [])
-    assert desk.target("small-4B.gguf").is_file()
 
 
 async def test_second_window_does_not_run_the_downloads(desk):

@@ -67,17 +67,6 @@ async def test_disk_is_never_read_on_the_event_loops_thread(models, ours, monkey
     assert threads
 
 
-async def test_added_folder_is_remembered_and_scanned(models, tmp_path):
-    events = []
-    models.state.subscribe_field(lambda state: state.folders, events.append)
-    model(tmp_path / "more" / "b.gguf")
-    folders = ModelFolders(models.folders.models, added=(str(tmp_path / "more"),))
-    library = await models.set_folders(folders)
-    assert [found.origin for found in library.models] == ["folder"]
-    assert events == [folders]
-    assert read_folders() == folders
-
-
 async def test_models_folder_cannot_be_inside_another_apps_folder(models, tmp_path):
     theirs = tmp_path / "home" / ".lmstudio" / "models"
     theirs.mkdir(parents=True)

@@ -190,13 +190,6 @@ async def test_the_stats_chip_shows_all_numbers(desk: Desk) -> None:
     assert desk.text_of("meter.speed") == "6.0 tok/s"
 
 
-async def test_the_answer_is_copied_without_thinking(desk: Desk) -> None:
-    desk.client.answers.append(ScriptedAnswer(reasoning="secret", text="The **answer**."))
-    await desk.ask("Say")
-    desk.click("thread.copy.1")
-    assert QApplication.clipboard().text() == "The **answer**."
-
-
 async def test_sending_while_the_model_loads_waits_for_it(make_desk: Callable[[], Desk]) -> None:
     desk = make_desk()
     desk.client.load_delay_s = 0.3

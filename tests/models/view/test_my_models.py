@@ -2,13 +2,13 @@
 
 import asyncio
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QAbstractButton, QDialog, QLineEdit, QMenu, QWidget
+from PySide6.QtWidgets import QDialog, QLineEdit, QMenu
 
 from qwendesk.core import input_files
 from qwendesk.core.units import GIB
@@ -380,20 +380,3 @@ async def test_500_models_are_listed_while_scrolling_and_found_by_name(desk: Lib
     search.setText("model-437")
     await desk.until(lambda: [each.model.name for each in desk.my_models.rows.values()] == ["model-437"])
     await desk.services.checks.wait_until_settled()
-
-
-async def test_every_control_explains_itself(desk: LibraryDesk) -> None:
-    sound(desk)
-    cut = sound(desk, "o/n-GGUF", "cut.gguf")
-    cut.write_bytes(cut.read_bytes()[:-40])
-    await desk.open()
-
-    kinds: tuple[Callable[..., object], ...] = (QAbstractButton, QLineEdit)
-    controls = [each for kind in kinds for each in desk.page.findChildren(kind) if each.isVisible()]
-    assert len(controls) > 10
-    for each in controls:
-        assert isinstance(each, QWidget)
-        if each.parent() is not desk.find("models.my.search"):
-            assert each.objectName(), f"{each!r} has no name"
-            assert each.accessibleName(), f"{each.objectName()} has no accessible name"
-            assert each.toolTip(), f"{each.objectName()} has no tooltip"
