@@ -71,6 +71,8 @@ class ChecksService:
         self._stamps: dict[str, _Stamp] = {}
         """The files of each model at its last quick check, which used `_checked_with`."""
         self._checked_with: Catalog | None = None
+        self._gone: set[str] = set()
+        """Models that the next check forgets. The loop doesn't wait for the checker, which may be reading files."""
         self._full_checks: dict[str, _FullCheck] = {}
         self._one_full_check = asyncio.Lock()
         self._one_batch = asyncio.Lock()
@@ -201,7 +203,8 @@ class ChecksService:
                 return
             batch = models[start : start + _BATCH]
             async with self._one_batch:
-                found = await asyncio.to_thread(self._checker.check, [file_set(each) for each in batch])
+                gone, self._gone = self._gone, set()
+                found = await asyncio.to_thread(self._checker.check, [file_set(each) for each in batch], gone)
                 present = {each.path for each in self._library.current.everything}
                 fresh = {check.path: check for check in found if check.path in present}
                 self.state.update(checks={**self.state.value.checks, **fresh})
@@ -213,7 +216,7 @@ class ChecksService:
         for path in gone:
             self._stamps.pop(path, None)
         self.state.update(checks={path: check for path, check in checks.items() if path in present})
-        self._checker.forget(gone)
+        self._gone.update(gone)
         self._start_quick_checks()
 
     def _on_catalog(self, catalog: Catalog | None) -> None:

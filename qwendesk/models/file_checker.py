@@ -75,13 +75,16 @@ class FileChecker:
         self._hashed: dict[str, tuple[FileSet, Evidence]] = {}
         """File sets whose hashes are known, without their headers, to find others with the same bytes."""
 
-    def check(self, sets: Sequence[FileSet]) -> list[ModelCheck]:
-        """Check `sets` by headers, sizes, records and remembered hashes.
+    def check(self, sets: Sequence[FileSet], gone: Iterable[str] = ()) -> list[ModelCheck]:
+        """Check `sets` by headers, sizes, records and remembered hashes. Sets at the paths `gone` are forgotten first.
 
         The result begins with the checks of `sets`, in their order. Checks of further sets follow if their findings
         may have changed because a copy of them among `sets` has appeared, changed or disappeared.
         """
         with self._lock:
+            for path in gone:
+                self._hashed.pop(path, None)
+                self._upstream.pop(path, None)
             before = {path for each in sets for path in self._same_bytes(each.path)}
             for each in sets:
                 self._look_up_hashes(each)
@@ -89,13 +92,6 @@ class FileChecker:
             others = (before | after) - {each.path for each in sets}
             again = [self._hashed[path][0] for path in others if path in self._hashed]
             return [self._check(each) for each in (*sets, *again)]
-
-    def forget(self, gone: Iterable[str]) -> None:
-        """Forget the file sets at these paths, which are gone."""
-        with self._lock:
-            for path in gone:
-                self._hashed.pop(path, None)
-                self._upstream.pop(path, None)
 
     def recall(self, path: Path) -> str | None:
         """Return the SHA-256 of the file if it hasn't changed since it was hashed. Raises OSError."""

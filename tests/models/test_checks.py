@@ -76,8 +76,8 @@ async def test_a_slow_check_does_not_replace_a_later_one(model_home, checks, mon
     check = checks._checker.check
     is_read, later_is_done = threading.Event(), threading.Event()
 
-    def check_slowly(files):
-        found = check(files)
+    def check_slowly(files, gone):
+        found = check(files, gone)
         if is_read.is_set():
             later_is_done.set()
         else:
@@ -92,6 +92,29 @@ async def test_a_slow_check_does_not_replace_a_later_one(model_home, checks, mon
     await model_home.wait_for_checks(checks)
     await slow
     assert codes(checks.state.value.checks[str(path)]) == {"truncated"}
+
+
+async def test_the_loop_does_not_wait_for_a_check_when_another_model_is_gone(model_home, checks, monkeypatch):
+    path, other = sound(model_home), sound(model_home, name="b-Q8_0.gguf")
+    await model_home.wait_for_checks(checks)
+    begun, may_end, was_free = threading.Event(), threading.Event(), []
+    gather = checks._checker._gather
+
+    def gather_slowly(files):
+        begun.set()
+        was_free.append(may_end.wait(5))
+        return gather(files)
+
+    monkeypatch.setattr(checks._checker, "_gather", gather_slowly)
+    path.write_bytes(path.read_bytes()[:-40])
+    await model_home.models.refresh()
+    await asyncio.to_thread(begun.wait)
+    other.unlink()
+    await model_home.models.refresh()
+    may_end.set()
+    await checks.wait_until_settled()
+    assert str(other) not in checks.state.value.checks
+    assert all(was_free)
 
 
 async def test_file_that_changes_at_the_end_of_a_check_is_checked(model_home, checks, monkeypatch):
@@ -209,9 +232,9 @@ def count_checks(checks, monkeypatch) -> list[str]:
     """Return a list of the models that are checked from now on, in that order."""
     checked, check = [], checks._checker.check
 
-    def counted(sets):
+    def counted(sets, gone):
         checked.extend(Path(each.path).name for each in sets)
-        return check(sets)
+        return check(sets, gone)
 
     monkeypatch.setattr(checks._checker, "check", counted)
     return checked
