@@ -28,7 +28,7 @@ from tests.mcp.servers import (
 )
 
 
-async def test_tools_of_a_program_are_listed_and_called(service: McpService) -> None:
+async def test_tools_of_a_program_are_listed_called_and_followed(service: McpService) -> None:
     server = await added(service, friendly())
 
     assert server.offer.server == "friendly 1.2"
@@ -36,6 +36,39 @@ async def test_tools_of_a_program_are_listed_and_called(service: McpService) -> 
     assert tool_of(service, "add").title == "Friendly: add"
     assert tool_of(service, "add").parameters["required"] == ["a", "b"]
     assert await call(service, "add", a=2, b=40) == "42"
+
+    picture = await service.call(tool_of(service, "picture"), {}, no_progress)
+    assert picture.text == "A red square.\n\n(picture 1)"
+    assert [image.data[:4] for image in picture.images] == [b"\x89PNG"]
+
+    failure = await service.call(tool_of(service, "fail"), {}, no_progress)
+    assert failure.is_error
+    assert "The printer is on fire." in failure.text
+
+    seen: list[ProgressNote] = []
+    assert (await service.call(tool_of(service, "slow"), {"steps": 3}, seen.append)).text == "done"
+    assert [(each.fraction, each.message) for each in seen] == [(1 / 3, "step 1"), (2 / 3, "step 2"), (1, "step 3")]
+
+    with pytest.raises(CallFailed, match=r"refused the call: .*elicitation"):
+        await service.call(tool_of(service, "ask_user"), {}, no_progress)
+
+    await call(service, "grow")
+    await until(service, lambda: any(tool.original == "grown" for tool in service.state.value.tools))
+    assert await call(service, "grown") == "new"
+
+
+async def test_resources_and_prompts_are_listed_and_read(service: McpService) -> None:
+    await added(service, friendly())
+
+    assert await call(service, "resources") == "notes://today - today - What to do."
+    assert await call(service, "resources", uri="notes://today") == "notes://today:\nWater the plants."
+    with pytest.raises(CallFailed, match="refused"):
+        await call(service, "resources", uri="notes://never")
+
+    assert await call(service, "prompts") == "greeting - Greet somebody. - arguments: name (required)"
+    assert await call(service, "prompts", name="greeting", arguments={"name": "Ada"}) == "Greet Ada."
+    with pytest.raises(CallFailed, match="refused"):
+        await call(service, "prompts", name="never")
 
 
 async def test_tools_of_an_address_are_listed_and_called(service: McpService) -> None:
@@ -74,32 +107,6 @@ async def test_program_gets_its_folder_and_its_variables_and_none_of_ours(
     assert await call(service, "variable", name="HF_TOKEN") == "(none)"
 
 
-async def test_pictures_come_as_bytes_beside_the_text(service: McpService) -> None:
-    await added(service, friendly())
-
-    answer = await service.call(tool_of(service, "picture"), {}, no_progress)
-
-    assert answer.text == "A red square.\n\n(picture 1)"
-    assert [image.data[:4] for image in answer.images] == [b"\x89PNG"]
-
-
-async def test_failure_of_a_tool_is_its_answer(service: McpService) -> None:
-    await added(service, friendly())
-
-    answer = await service.call(tool_of(service, "fail"), {}, no_progress)
-
-    assert answer.is_error
-    assert "The printer is on fire." in answer.text
-
-
-async def test_progress_is_told(service: McpService) -> None:
-    await added(service, friendly())
-    seen: list[ProgressNote] = []
-
-    assert (await service.call(tool_of(service, "slow"), {"steps": 3}, seen.append)).text == "done"
-    assert [(each.fraction, each.message) for each in seen] == [(1 / 3, "step 1"), (2 / 3, "step 2"), (1, "step 3")]
-
-
 async def test_cancelled_call_is_cancelled_in_the_server(service: McpService, tmp_path: Path) -> None:
     await added(service, friendly())
     note = tmp_path / "note"
@@ -113,13 +120,6 @@ async def test_cancelled_call_is_cancelled_in_the_server(service: McpService, tm
     assert await call(service, "add", a=1, b=1) == "2"
 
 
-async def test_question_to_the_user_is_refused_without_a_wait(service: McpService) -> None:
-    await added(service, friendly())
-
-    with pytest.raises(CallFailed, match=r"refused the call: .*elicitation"):
-        await service.call(tool_of(service, "ask_user"), {}, no_progress)
-
-
 @pytest.mark.parametrize("method", ["elicitation/create", "sampling/createMessage", "roots/list"])
 async def test_what_older_servers_ask_of_us_is_refused_without_a_wait(service: McpService, method: str) -> None:
     await added(service, hostile("asks", method))
@@ -128,33 +128,6 @@ async def test_what_older_servers_ask_of_us_is_refused_without_a_wait(service: M
 
     assert reply["id"] == "question"
     assert reply["error"]["message"].endswith("not supported")
-
-
-async def test_changed_list_of_tools_is_followed(service: McpService) -> None:
-    await added(service, friendly())
-
-    await call(service, "grow")
-    await until(service, lambda: any(tool.original == "grown" for tool in service.state.value.tools))
-
-    assert await call(service, "grown") == "new"
-
-
-async def test_resources_are_listed_and_read(service: McpService) -> None:
-    await added(service, friendly())
-
-    assert await call(service, "resources") == "notes://today - today - What to do."
-    assert await call(service, "resources", uri="notes://today") == "notes://today:\nWater the plants."
-    with pytest.raises(CallFailed, match="refused"):
-        await call(service, "resources", uri="notes://never")
-
-
-async def test_prompts_are_listed_and_filled_in(service: McpService) -> None:
-    await added(service, friendly())
-
-    assert await call(service, "prompts") == "greeting - Greet somebody. - arguments: name (required)"
-    assert await call(service, "prompts", name="greeting", arguments={"name": "Ada"}) == "Greet Ada."
-    with pytest.raises(CallFailed, match="refused"):
-        await call(service, "prompts", name="never")
 
 
 async def test_servers_are_saved_without_their_secrets_and_start_when_needed() -> None:
@@ -178,16 +151,7 @@ async def test_servers_are_saved_without_their_secrets_and_start_when_needed() -
     assert json.loads(tokens.read_text()) == {}
 
 
-async def test_server_that_was_removed_before_its_first_start_is_forgotten(service: McpService) -> None:
-    server = await added(service, friendly())
-    await service.remove(server.id)
-
-    await service.test(server.id)
-
-    assert service.state.value.servers == ()
-
-
-async def test_server_and_single_tools_are_switched_off(service: McpService) -> None:
+async def test_server_and_single_tools_are_switched_off_and_the_server_is_removed(service: McpService) -> None:
     server = await added(service, friendly())
     tool = tool_of(service, "add")
 
@@ -201,6 +165,10 @@ async def test_server_and_single_tools_are_switched_off(service: McpService) -> 
     await service.set_on(server.id, on=False)
     assert service.state.value.tools == ()
     assert phase(service, server.id) == "stopped"
+
+    await service.remove(server.id)
+    await service.test(server.id)
+    assert service.state.value.servers == (), "removed before it starts again"
 
 
 async def test_offline_reaches_this_pc_alone() -> None:
