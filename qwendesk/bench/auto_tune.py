@@ -85,7 +85,7 @@ class TuneState(msgspec.Struct, frozen=True, kw_only=True):
     """The changes that are being measured; None while none are."""
     left_s: float = LONGEST_S
     failure: str = ""
-    """Why it ended early, in a sentence."""
+    """Reason why it ended early, in a sentence."""
     also_kept: dict[str, Any] = {}
     """Options that are saved with the best ones, because the planner would shorten the context for them otherwise."""
     is_saved: bool = False

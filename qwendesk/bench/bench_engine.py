@@ -43,7 +43,7 @@ class SpeedRun(msgspec.Struct, frozen=True, kw_only=True):
     report: LoadReport
     results: tuple[SpeedResult, ...]
     failure: BenchFailure | None = None
-    """Why the tests after `results` were not measured; None if all were."""
+    """Reason why the tests after `results` were not measured; None if all were."""
 
 
 class BenchEngine:

@@ -105,13 +105,13 @@ class ColumnResult(msgspec.Struct, frozen=True, kw_only=True):
 
     phase: ColumnPhase = "waiting"
     fraction: float = 0.0
-    """How much of the prompt is processed, from 0 to 1."""
+    """Processed share of the prompt, from 0 to 1."""
     reasoning: str = ""
     text: str = ""
     stats: AnswerStats = AnswerStats()
     stop_reason: StopReason | None = None
     failure: str = ""
-    """Why there is no answer, or only a part of it, in a sentence."""
+    """Reason why there is no answer, or only a part of it, in a sentence."""
     differences: Differences | None = None
     """From the answer of the first column; None for that one, and before both have ended."""
 
@@ -148,9 +148,9 @@ class ComparisonState(msgspec.Struct, frozen=True, kw_only=True):
     results: tuple[ColumnResult, ...] = ()
     is_running: bool = False
     uses_loaded_model: bool = False
-    """Whether the chat's engine answers all columns. Otherwise its model is unloaded until the comparison has ended."""
+    """True if the chat's engine answers all columns. Otherwise its model is unloaded until the comparison has ended."""
     failure: str = ""
-    """Why the comparison didn't start, or ended early, in a sentence."""
+    """Reason why the comparison didn't start, or ended early, in a sentence."""
 
 
 def column_letter(index: int) -> str:

@@ -37,14 +37,14 @@ class QualityPlan(msgspec.Struct, frozen=True, kw_only=True):
     base: str = ""
     """Path of a base to compare with; "" for none."""
     save_base: str = ""
-    """Where to save a base; "" for nowhere."""
+    """File to save a base in; "" for none."""
 
 
 class QualityRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A scored text, without folders."""
 
     model: BenchRecord
-    """How the model was loaded; it has no rows."""
+    """Record of the load, without rows."""
     text: str
     """Name of the text file; "" for the user guide."""
     n_ctx: int

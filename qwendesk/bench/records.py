@@ -25,13 +25,13 @@ class BenchRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One run of the speed tests. It has no folder and no name of a user."""
 
     at: str
-    """When it ended: local date and time to the minute, in ISO format."""
+    """Local date and time of the end, to the minute, in ISO format."""
     pc: str
     """GPUs and RAM, such as "RTX 3090 · 64 GB RAM"."""
     file: str
     """The file's name."""
     name: str = ""
-    """What the model's app calls it, where the file's name doesn't say that; else ""."""
+    """The model's name in its app, where the file's name differs; else ""."""
     architecture: str
     n_params: int
     size_bytes: int
@@ -39,10 +39,10 @@ class BenchRecord(msgspec.Struct, frozen=True, kw_only=True):
     engine: str
     """Version of llama-cpp-python."""
     options: DecidedOptions
-    """How the model was loaded, without paths."""
+    """Load options, without paths."""
     rows: tuple[BenchRow, ...]
     notes: tuple[str, ...] = ()
-    """What was left out."""
+    """Tests that were left out."""
 
     @property
     def title(self) -> str:

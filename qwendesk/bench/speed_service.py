@@ -28,13 +28,13 @@ class SpeedState(msgspec.Struct, frozen=True):
     is_running: bool = False
     progress: SpeedProgress | None = None
     n_done: int = 0
-    """How many tests of the run are done."""
+    """Number of finished tests of the run."""
     rows: tuple[BenchRow, ...] = ()
     """Of the run in progress."""
     notes: tuple[str, ...] = ()
     """Of the run in progress, or of the last one: what was left out."""
     failure: BenchFailure | LoadFailure | None = None
-    """Why the last run ended early; None if it did not."""
+    """Reason why the last run ended early; None if it did not."""
     records: tuple[BenchRecord, ...] = ()
     """Earlier runs of this model, the latest first."""
     published: tuple[SpeedReport, ...] = ()

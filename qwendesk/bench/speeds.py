@@ -44,9 +44,9 @@ class SpeedPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Tests that process a prompt and decode after it: (n_prompt, n_gen)."""
     repeats: int = 3
     with_drafts: bool = True
-    """Whether to measure answers to texts, without drafts and with."""
+    """True if to measure answers to texts, without drafts and with."""
     with_follow_ups: bool = True
-    """Whether to measure second questions about a text and a picture."""
+    """True if to measure second questions about a text and a picture."""
     longest_fill_s: float = 600.0
     """A depth that takes longer to reach is left out."""
 

@@ -30,9 +30,9 @@ class Dimension(msgspec.Struct, frozen=True, kw_only=True):
     """An option, or options that change together, with the values worth measuring."""
 
     steps: tuple[dict[str, Any], ...]
-    """What each value changes of the user's settings; empty for their own value, which is among them."""
+    """Changes of each value to the user's settings; empty for their own value, which is among them."""
     is_scale: bool = False
-    """Whether the steps are in the order of a quantity. Then neighbours of the best value are measured, in one
+    """True if the steps are in the order of a quantity. Then neighbours of the best value are measured, in one
     direction as long as it gains; otherwise every step is."""
 
     @property
@@ -74,10 +74,10 @@ class TriedOptions(msgspec.Struct, frozen=True, kw_only=True):
     changes: dict[str, Any]
     speed: Speed | None = None
     why_not: str = ""
-    """Why there is no speed, in a sentence: it doesn't fit, it spilled, or the engine failed."""
+    """Reason why there is no speed, in a sentence: it doesn't fit, it spilled, or the engine failed."""
     spilled: bool = False
     seconds: float = 0.0
-    """How long it took, with the load."""
+    """Duration with the load."""
 
 
 def gains(new: Speed | None, old: Speed | None) -> bool:
@@ -258,14 +258,14 @@ class TuneInput(msgspec.Struct, frozen=True, kw_only=True):
     plan: Plan
     """Of the user's own settings."""
     can_draft: bool
-    """Whether the model has a draft head."""
+    """True if the model has a draft head."""
     n_layers: int
     n_prompt: int
     """Tokens of the prompt that is measured: larger evaluation batches make no difference."""
     physical_cores: int
     logical_cores: int
     may_change_answers: bool = False
-    """Whether options that make answers a little worse may be tried."""
+    """True if options that make answers a little worse may be tried."""
 
 
 def pinned(requested: LoadOptions, plan: Plan) -> LoadOptions:

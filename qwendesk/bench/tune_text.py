@@ -18,7 +18,7 @@ class TuneLine(msgspec.Struct, frozen=True, kw_only=True):
     answer: str = ""
     """Speed of answers, in tokens per second."""
     gain_percent: float | None = None
-    """How much faster a typical turn is than with the user's own settings; None without a speed."""
+    """Gain of a typical turn over the user's own settings; None without a speed."""
     remark: str = ""
     """The gain, or why there is no speed."""
     is_found: bool = False

@@ -18,7 +18,7 @@ from qwendesk.core.translation import tr
 class LoggedCall(msgspec.Struct, frozen=True):
     record: CallRecord
     time_s: float
-    """When it ran, in seconds since 1970; of a call that never ran, when its answer began. 0 if unknown."""
+    """Start of the call, in seconds since 1970; of one that never ran, the start of its answer. 0 if unknown."""
 
 
 def logged_calls(tree: ChatTree, running: Sequence[ToolStep] = ()) -> tuple[LoggedCall, ...]:

@@ -182,7 +182,7 @@ def check_schema(text: str) -> None:
     schema = in_users_language(check_schema_bounds, text)
     if not isinstance(schema, dict):
         raise _refusal(tr("A schema is an object in braces, such as {0}.", '{"type": "object"}'))
-    _check(schema, SchemaReferences(schema).find, tr("the schema"))
+    _check(schema, SchemaReferences(schema).find, "#")
 
 
 def in_users_language(check: Callable[[str], T], text: str) -> T:
@@ -197,29 +197,29 @@ def _check(schema: Any, find: _Find, place: str) -> None:
     if isinstance(schema, bool):
         return
     if not isinstance(schema, dict):
-        raise _refusal(tr("{0} must be an object in braces.", _capitalized(place)))
+        raise _refusal(tr("{0} must be an object in braces.", place))
     kinds = schema.get("type", [])
     for kind in kinds if isinstance(kinds, list) else [kinds]:
         if kind not in _TYPES:
-            raise _refusal(tr('"{0}" in {1} isn\'t a type. Use one of {2}.', kind, place, ", ".join(_TYPES)))
+            raise _refusal(tr('{0} can\'t be "{1}". Use one of {2}.', f"{place}/type", kind, ", ".join(_TYPES)))
     if "$ref" in schema:
         _check_reference(schema["$ref"], find, place)
     if "enum" in schema and not (isinstance(schema["enum"], list) and schema["enum"]):
-        raise _refusal(tr('"{0}" in {1} must be a list with at least one value.', "enum", place))
+        raise _refusal(tr("{0} must be a list with at least one value.", f"{place}/enum"))
     for key in ("properties", "$defs", "definitions"):
         parts = schema.get(key, {})
         if not isinstance(parts, dict):
-            raise _refusal(tr('"{0}" in {1} must be an object in braces.', key, place))
+            raise _refusal(tr("{0} must be an object in braces.", f"{place}/{key}"))
         for name, part in parts.items():
-            _check(part, find, f'"{name}"')
+            _check(part, find, f"{place}/{key}/{name}")
     for key in ("anyOf", "oneOf", "allOf"):
         parts = schema.get(key, [])
         if not isinstance(parts, list):
-            raise _refusal(tr('"{0}" in {1} must be a list.', key, place))
-        for part in parts:
-            _check(part, find, tr('"{0}" in {1}', key, place))
+            raise _refusal(tr("{0} must be a list.", f"{place}/{key}"))
+        for number, part in enumerate(parts):
+            _check(part, find, f"{place}/{key}/{number}")
     if isinstance(schema.get("items"), dict):
-        _check(schema["items"], find, tr("the items of {0}", place))
+        _check(schema["items"], find, f"{place}/items")
 
 
 def _check_reference(reference: Any, find: _Find, place: str) -> None:
@@ -229,14 +229,10 @@ def _check_reference(reference: Any, find: _Find, place: str) -> None:
         raise _refusal(
             tr(
                 "{0} refers to another document, which QwenDesk doesn't fetch. Copy that part into the schema.",
-                _capitalized(place),
+                f"{place}/$ref",
             )
         )
-    raise _refusal(tr('{0} refers to "{1}", which isn\'t in the schema.', _capitalized(place), reference))
-
-
-def _capitalized(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    raise _refusal(tr('{0} refers to "{1}", which isn\'t in the schema.', f"{place}/$ref", reference))
 
 
 def _refusal(why: str) -> BadRequest:

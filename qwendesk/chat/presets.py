@@ -35,7 +35,7 @@ class SamplingPreset(msgspec.Struct, frozen=True):
     name: str
     values: dict[str, str] = {}
     is_imported: bool = False
-    """Whether it came from a file, which others may have written."""
+    """True if it came from a file, which others may have written."""
 
 
 class _PresetFile(msgspec.Struct, frozen=True):
@@ -54,7 +54,7 @@ class PresetsState(msgspec.Struct, frozen=True):
     """In alphabetical order."""
     can_undo: bool = False
     problem: str = ""
-    """What is wrong with the file, in a sentence; "" if nothing is."""
+    """Problem with the file, in a sentence; "" if there is none."""
 
 
 def presets_file() -> Path:

@@ -21,7 +21,7 @@ class SavedPrompt(msgspec.Struct, frozen=True, kw_only=True):
     preset: str = ""
     """The style that is set with it; "" keeps the chat's style."""
     is_foreign: bool = False
-    """Whether others may have written it, because it is of a chat with their text."""
+    """True if others may have written it, because it is of a chat with their text."""
     built_in: bool = False
     """Included in the app: can be copied, but not changed."""
 
@@ -63,7 +63,7 @@ class PromptLibraryState(msgspec.Struct, frozen=True):
     prompts: tuple[SavedPrompt, ...] = BUILT_IN
     """The user's own by name, then the built-in ones."""
     problem: str = ""
-    """What is wrong with the file, in a sentence; "" if nothing is."""
+    """Problem with the file, in a sentence; "" if there is none."""
 
 
 def prompts_file() -> Path:

@@ -193,19 +193,12 @@ class ChatService:
         question = self._question(tree_edits.last_id(self._chat.tree), message)
         return await self._answer(question, tree_edits.new_answer(question.id))
 
-    async def edit_question(
-        self,
-        turn_id: int,
-        text: str,
-        pictures: Sequence[ImagePart] | None = None,
-        documents: Sequence[DocumentPart] | None = None,
-    ) -> Turn:
-        """Send another version of a question. Its attachments are kept unless others are given."""
+    async def edit_question(self, turn_id: int, text: str) -> Turn:
+        """Send another version of a question, with its attachments."""
         index, turn = self._find(turn_id)
-        images = turn.question.images if pictures is None else pictures
-        kept = turn.question.documents if documents is None else documents
         parent_id = self._chat.node_of(turn, "question").parent_id
-        question = self._question(parent_id, request.question_message(text, images, kept))
+        message = request.question_message(text, turn.question.images, turn.question.documents)
+        question = self._question(parent_id, message)
         return await self._answer(question, tree_edits.new_answer(question.id), kept=index)
 
     def edit_answer(self, turn_id: int, *, text: str, reasoning: str) -> None:

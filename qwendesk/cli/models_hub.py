@@ -11,7 +11,7 @@ import msgspec
 from qwendesk.cli.terminal import Interrupts, Terminal
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.model_titles import model_title
-from qwendesk.core.number_format import show_count, show_date
+from qwendesk.core.number_format import show_date
 from qwendesk.core.translation import mark, tr, tr_n
 from qwendesk.core.units import show_bytes, show_tokens
 from qwendesk.hub.model_folders import read_folders, repo_file
@@ -240,8 +240,9 @@ async def search(options: argparse.Namespace, terminal: Terminal, _: Interrupts)
         return 0
     for each in found:
         date = show_date(each.date) if each.date else tr("unknown date")
-        marks = "".join(f", {mark}" for mark in (*each.marks, *(("gated",) if each.gated else ())))
-        terminal.write(tr("{0}  ({1} downloads, {2}{3})", each.repo, show_count(each.downloads), date, marks) + "\n")
+        downloads = tr_n("{0} download", "{0} downloads", each.downloads)
+        parts = (downloads, date, *each.marks, *((tr("gated"),) if each.gated else ()))
+        terminal.write(f"{each.repo}  ({', '.join(parts)})\n")
     if not found:
         terminal.write(tr("Nothing found.") + "\n")
     return 0

@@ -19,10 +19,10 @@ class Card(msgspec.Struct, frozen=True):
 
     total_bytes: int
     budget_bytes: int | None = None
-    """What a plan may use of it; None if unknown."""
+    """Bytes that a plan may use; None if unknown."""
     maker: CardMaker = ""
     link_bytes_s: float | None = None
-    """What its PCIe link carries one way; None if unknown."""
+    """Bandwidth of its PCIe link one way; None if unknown."""
     nvlinks: tuple[int, ...] = ()
     """Positions of the other cards that NVLink joins it with."""
 

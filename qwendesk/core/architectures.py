@@ -20,13 +20,13 @@ class Architecture(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of an architecture beside the values in a file's header."""
 
     attention: Literal["full", "hybrid", ""] = ""
-    """Whether each layer has attention, or most layers a recurrent state instead; "" if that isn't known."""
+    """True if each layer has attention, or most layers a recurrent state instead; "" if that isn't known."""
     has_mrope: bool = False
-    """Whether RoPE rotates sections of each head: time, height, width."""
+    """True if RoPE rotates sections of each head: time, height, width."""
     has_yarn: bool = False
-    """Whether model cards describe YaRN for contexts beyond the trained one."""
+    """True if model cards describe YaRN for contexts beyond the trained one."""
     reads_table_lazily: bool = False
-    """Whether llama.cpp marks its table with TENSOR_READ_LAZY."""
+    """True if llama.cpp marks its table with TENSOR_READ_LAZY."""
     versions: tuple[str, ...] = ()
     """Versions of Qwen with this architecture, newest first. A model whose names say no version counts as the last."""
 
@@ -81,7 +81,7 @@ class Preset(msgspec.Struct, frozen=True):
     presence_penalty: float
     min_p: float = 0.0
     others: tuple[OtherSampling, ...] = ()
-    """What others publish instead. Nobody measured which values are better."""
+    """Other published values. Nobody measured which are better."""
 
 
 class Family(msgspec.Struct, frozen=True, kw_only=True):

@@ -77,7 +77,7 @@ class TextTest(msgspec.Struct, frozen=True, kw_only=True, tag="text"):
     n_ctx: int = 512
     """Tokens in a chunk."""
     most_chunks: int = 0
-    """How many chunks are read at most; 0 for all."""
+    """Maximum number of chunks; 0 for all."""
     base: str = ""
     save_base: str = ""
 
@@ -102,7 +102,7 @@ class TextScore(msgspec.Struct, frozen=True, kw_only=True, tag="text"):
 
     n_chunks: int
     n_tokens: int
-    """How many tokens were predicted."""
+    """Number of predicted tokens."""
     perplexity: float
     error: float
     """Standard error of the perplexity, as llama-perplexity gives it."""

@@ -23,7 +23,7 @@ class ChatSettings(msgspec.Struct, frozen=True, kw_only=True):
     json_schema: str = ""
     """JSON schema that answers must follow, as text."""
     left_out_turns: int = 0
-    """How many of the oldest turns are not sent."""
+    """Number of the oldest turns that are not sent."""
     leave_out_old_pictures: bool = False
     """Send only the pictures of the last question."""
     leave_out_old_documents: bool = False

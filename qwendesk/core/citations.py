@@ -35,7 +35,7 @@ class Citation(msgspec.Struct, frozen=True):
     """The first line, row or paragraph, from 1."""
     last: int
     lines: str = "lines"
-    """What `first` and `last` count: "lines", "rows" or "paragraphs"."""
+    """Unit of `first` and `last`: "lines", "rows" or "paragraphs"."""
     unit: Unit = ""
     at: int = 0
     """Number of the page, slide, sheet or chapter, from 1; 0 if the file has none."""
@@ -68,9 +68,9 @@ class Source(msgspec.Struct, frozen=True):
     file: str = ""
     """Absolute path; "" if the file can't be read any more, and `lines` are those that the search found."""
     obstacle: str = ""
-    """Why the file can't be read, in a sentence."""
+    """Reason why the file can't be read, in a sentence."""
     is_document: bool = False
-    """Whether it is a PDF or Office file, which another program opens without running it."""
+    """True if it is a PDF or Office file, which another program opens without running it."""
 
     @property
     def has_page(self) -> bool:

@@ -93,9 +93,9 @@ class Answer(msgspec.Struct, frozen=True):
     reasoning: str = ""
     text: str = ""
     steps: tuple[ToolStep, ...] = ()
-    """What came before the reasoning and the text: the steps in which tools were called."""
+    """Steps before the reasoning and the text, in which tools were called."""
     stop_reason: StopReason | None = None
-    """Why it ended; None while it streams, and after an error."""
+    """Reason of the end; None while it streams, and after an error."""
     stats: AnswerStats = AnswerStats()
     thought_s: float = 0.0
     """Seconds from the first reasoning text to the first answer text."""

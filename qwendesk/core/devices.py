@@ -41,7 +41,7 @@ class GpuLink(msgspec.Struct, frozen=True):
     device: str
     """ggml's name, such as "CUDA0"."""
     pcie_bytes_s: float | None = None
-    """What the PCIe link carries one way when the GPU works; None if unknown."""
+    """Bandwidth of the PCIe link one way when the GPU works; None if unknown."""
     nvlinks: tuple[str, ...] = ()
     """Names of the devices that NVLink joins it with."""
 

@@ -76,7 +76,7 @@ class PackArchive(msgspec.Struct, frozen=True):
     keep: tuple[str, ...]
     """fnmatch patterns for the names, with folders, of the members to unpack."""
     listing: str = ""
-    """Where GitHub describes the release with the archive, as JSON with names, sizes and SHA-256."""
+    """Address of GitHub's description of the release: JSON with names, sizes and SHA-256."""
 
 
 class EnginePack(msgspec.Struct, frozen=True, kw_only=True):

@@ -31,7 +31,7 @@ class LoadFailure(msgspec.Struct, frozen=True):
     kind: LoadFailureKind
     title: str
     sentence: str
-    """What happened and what to do next."""
+    """Description of the failure and of the next step."""
     engine_lines: tuple[str, ...] = ()
     nearest: LoadOptions | None = None
     """The same options with the nearest value that fits, if the planner refused a value that the user set."""
@@ -46,4 +46,4 @@ class EngineExit(msgspec.Struct, frozen=True):
     was_started: bool = True
     """False if the system refused to start its program."""
     is_memory_kill: bool = False
-    """Whether the kernel killed it because memory ran out, as far as it says so."""
+    """True if the kernel killed it because memory ran out, as far as it says so."""

@@ -15,4 +15,4 @@ class EditStatus(msgspec.Struct, frozen=True):
     """The file as the user reads it; "" if forgotten."""
     path: str = ""
     is_new: bool = False
-    """Whether the edit made the file."""
+    """True if the edit made the file."""

@@ -23,21 +23,21 @@ class Flag(msgspec.Struct, frozen=True, kw_only=True):
     key: str = ""
     """The option that it sets; "" if there is none."""
     value: str = ""
-    """What it sets the option to, as text; "" if that is the word that follows."""
+    """Value of the option, as text; "" if that is the word that follows."""
     n_values: int = 1
-    """How many words follow it; -1 if one may follow."""
+    """Number of words that follow it; -1 if one may follow."""
     note: str = ""
-    """Why it has no effect here, or what else to know, as a marked English sentence."""
+    """Reason why it has no effect here, or what else to know, as a marked English sentence."""
     see: tuple[str, ...] = ()
     """Options to show to who searches for it, apart from `key`."""
 
 
-def _value(names: str, key: str, note: str = "", *, n_values: int = 1, program: Program = "llama.cpp") -> Flag:
-    return Flag(program=program, names=tuple(names.split()), key=key, note=note, n_values=n_values)
+def _value(names: str, key: str, note: str = "", *, n_values: int = 1) -> Flag:
+    return Flag(program="llama.cpp", names=tuple(names.split()), key=key, note=note, n_values=n_values)
 
 
-def _switch(names: str, key: str, value: str, note: str = "", program: Program = "llama.cpp") -> Flag:
-    return Flag(program=program, names=tuple(names.split()), key=key, value=value, note=note, n_values=0)
+def _switch(names: str, key: str, value: str) -> Flag:
+    return Flag(program="llama.cpp", names=tuple(names.split()), key=key, value=value, n_values=0)
 
 
 def _unused(note: str, with_value: str = "", without: str = "", *, see: str = "") -> tuple[Flag, ...]:

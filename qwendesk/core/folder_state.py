@@ -32,4 +32,4 @@ class FolderState(msgspec.Struct, frozen=True):
     """The first of those that could not be read."""
     n_problems: int = 0
     note: str = ""
-    """Why it failed, or that it has too many files; a sentence."""
+    """Reason why it failed, or that it has too many files; a sentence."""

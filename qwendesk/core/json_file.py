@@ -30,7 +30,7 @@ class StoredValue(Generic[T]):
 
     value: T
     problem: Literal["", "unusable", "newer"] = ""
-    """Why `value` is the default although the file exists; "" if the file was read or does not exist."""
+    """Reason why `value` is the default although the file exists; "" if the file was read or does not exist."""
     reason: str = ""
     """The error message of the system or the decoder for an unusable file."""
     renamed_to: Path | None = None

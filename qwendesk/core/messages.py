@@ -38,7 +38,7 @@ class DocumentPart(msgspec.Struct, frozen=True, tag="document"):
     language: str = ""
     """Language of code as in a Markdown fence, such as "python"."""
     pages: int = 0
-    """How many pages of a PDF the text contains."""
+    """Number of pages of a PDF in the text."""
     tokens: int = 0
     """Token count from the engine when it was sent; 0 if unknown."""
 
@@ -75,11 +75,11 @@ class CallRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """Pictures of the result, which the model sees after its text."""
     error: str = ""
     elapsed_s: float = 0.0
-    """How long the tool took, without the wait for the user's consent."""
+    """Duration of the tool, without the wait for the user's consent."""
     id: str = ""
     """Names the call for what is kept of it elsewhere, such as how a file was before; "" until it runs."""
     began_s: float = 0.0
-    """When it began to run, in seconds since 1970; 0 until it does."""
+    """Start, in seconds since 1970; 0 until then."""
     consent: Consent = ""
 
 
@@ -116,7 +116,7 @@ class Message(msgspec.Struct, frozen=True):
     tool_calls: tuple[ToolCall, ...] = ()
     """Of a message in a request; those of an answer in a chat are in its steps."""
     steps: tuple[ToolStep, ...] = ()
-    """What the assistant did before `reasoning` and the answer's text."""
+    """Steps of the assistant before `reasoning` and the answer's text."""
     is_damaged: bool = False
     """Some of it was lost with damage of the chats file: perhaps files, pictures or tool calls."""
 

@@ -95,7 +95,7 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     full_attention_interval: int = 0
     """Every n-th layer has full attention and a KV cache; with 0 or 1, all layers do."""
     sliding_window: int = 0
-    """How many tokens a layer with a sliding window looks back."""
+    """Tokens that a layer with a sliding window looks back."""
     sliding_layers: tuple[bool, ...] = ()
     """For each layer whether it has a sliding window; () if none has."""
     ssm_conv_kernel: int = 0
@@ -127,7 +127,7 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     """Names and values of the GenerationOptions that the header recommends."""
     imatrix_file: str = ""
     quantized_by: str = ""
-    """Who quantised the file, as the converter noted: "Unsloth"."""
+    """Uploader who quantised the file, as the converter noted: "Unsloth"."""
     needed_bytes: int = 0
     """Size of a complete file according to its header: header, padding and tensor data."""
     split_count: int = 0

@@ -40,9 +40,9 @@ def conflicts(options: LoadOptions, facts: ModelFacts | None = None) -> tuple[Co
     return tuple(found)
 
 
-def check_combination(options: LoadOptions, facts: ModelFacts | None = None) -> None:
+def check_combination(options: LoadOptions) -> None:
     """Raise BadOption for the first conflict."""
-    for conflict in conflicts(options, facts):
+    for conflict in conflicts(options):
         raise BadOption(tr("These options conflict"), conflict.sentence)
 
 
@@ -70,7 +70,7 @@ def with_changes(options: LoadOptions, changes: Mapping[str, Any]) -> LoadOption
     rows = table(LoadOptions)
     for key, value in changes.items():
         if key not in rows or key == "model":
-            raise BadOption("Unknown option", f'There is no option "{key}" to change.')
+            raise BadOption(tr("Unknown option"), tr('There is no option "{0}" to change.', key))
         check(rows[key], value)
     return msgspec.structs.replace(options, **with_linked_changes(options, changes))
 

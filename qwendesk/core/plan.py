@@ -84,7 +84,7 @@ class DevicePlan(msgspec.Struct, frozen=True, kw_only=True):
     gpu_bytes: int = 0
     """In RAM, what GPUs use of it that have no other memory."""
     budget_bytes: int | None = None
-    """What the plan may use; None if the device does not report its memory."""
+    """Bytes that the plan may use; None if the device does not report its memory."""
     limit_bytes: int | None = None
     """All free memory including the reserve: the limit for options that the user chose."""
     layers: int = 0
@@ -189,7 +189,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Warning to show with the plan, such as "Reads from disk: slow"; "" for none."""
     source: PlanSource = "estimate"
     nearest: LoadOptions | None = None
-    """If what the user set doesn't fit: the user's options with the nearest value that does; None if there is none."""
+    """The user's options with the nearest value that fits, if theirs doesn't; None if there is none."""
 
     @property
     def devices(self) -> tuple[DevicePlan, ...]:

@@ -16,7 +16,7 @@ import msgspec
 
 from qwendesk.core.errors import BadOption
 from qwendesk.core.number_format import show_number
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import mark, tr
 
 OptionsT = TypeVar("OptionsT", bound=msgspec.Struct)
 
@@ -43,7 +43,7 @@ class Setting(msgspec.Struct, frozen=True):
     minus_one: str = ""
     """The word for -1, which the window shows in its place; "" if -1 is an ordinary number."""
     choice_help: Mapping[str, str] = {}
-    """What each value does; the window shows it in place of `help` while the value is chosen."""
+    """Help of each value; the window shows it in place of `help` while the value is chosen."""
     is_block: bool = False
     """The text may have several lines, and leading and trailing white space is significant."""
     page: str = ""
@@ -147,15 +147,28 @@ def accepted_values(entry: Entry) -> str:
     if bool in kinds:
         words.append(tr("true or false"))
     elif int in kinds or float in kinds:
-        low, high = lowest_number(entry), entry.setting.high
-        limits = tr(" from {0}", show_number(low)) if low is not None else ""
-        limits += tr(" up to {0}", show_number(high)) if high is not None else ""
-        words.append((tr("a whole number") if int in kinds else tr("a number")) + limits)
+        words.append(_range_text(lowest_number(entry), entry.setting.high, is_whole=int in kinds))
         if entry.setting.minus_one:
             words.append(tr("-1 ({0})", tr(entry.setting.minus_one)))
     elif not words:
         words.append(tr("a list") if typing.get_origin(entry.type) is tuple else tr(entry.setting.example or "text"))
-    return tr(" or ").join(words) if len(words) < 3 else tr("one of {0}", ", ".join(words))
+    if len(words) == 2:
+        return tr("{0} or {1}", *words)
+    return words[0] if len(words) == 1 else tr("one of {0}", ", ".join(words))
+
+
+def _range_text(low: float | None, high: float | None, *, is_whole: bool) -> str:
+    limits = [show_number(each) for each in (low, high) if each is not None]
+    match (low is None, high is None):
+        case (True, True):
+            return tr("a whole number") if is_whole else tr("a number")
+        case (False, True):
+            return tr("a whole number from {0}", *limits) if is_whole else tr("a number from {0}", *limits)
+        case (True, False):
+            return tr("a whole number up to {0}", *limits) if is_whole else tr("a number up to {0}", *limits)
+        case _:
+            source = mark("a whole number from {0} up to {1}") if is_whole else mark("a number from {0} up to {1}")
+            return tr(source, *limits)
 
 
 def lowest_number(entry: Entry) -> float | None:

@@ -17,27 +17,27 @@ class AnswerStats(msgspec.Struct, frozen=True):
     reread_tokens: int = 0
     """Prompt tokens that were processed."""
     is_reuse_known: bool = True
-    """Whether the two numbers before are known. A server may not report them."""
+    """True if the two numbers before are known. A server may not report them."""
     image_tokens: int = 0
     reasoning_tokens: int = 0
     answer_tokens: int = 0
     reasoning_looped: bool = False
-    """Whether the reasoning was ended because it repeated itself."""
+    """True if the reasoning was ended because it repeated itself."""
     ttft_s: float = 0.0
     prefill_s: float = 0.0
     decode_s: float = 0.0
     cache_note: str = ""
-    """Why the prompt cache could not be used fully; "" if it could."""
+    """Reason why the prompt cache could not be used fully; "" if it could."""
     drafted_tokens: int = 0
     """Tokens that were drafted, and decoded together with others."""
     accepted_tokens: int = 0
     """Drafted tokens that became part of the answer."""
     draft_speedup: float = 0.0
-    """How many times faster drafts were since the model was loaded; 0.0 if too few steps are known."""
+    """Speed-up by drafts since the model was loaded; 0.0 if too few steps are known."""
     dropped_messages: int = 0
-    """How many of the oldest messages were left out because the context was full."""
+    """Number of the oldest messages that were left out because the context was full."""
     tool_rounds: int = 0
-    """How often the answer went on after tools."""
+    """Number of times that the answer went on after tools."""
     after_tools_tokens: int = 0
     """Prompt tokens that were processed after tools, over all rounds: their results, mostly."""
     after_tools_s: float = 0.0

@@ -17,7 +17,7 @@ class SplitAnswer(msgspec.Struct, frozen=True):
     reasoning: str
     text: str
     has_ended_thinking: bool = False
-    """Whether a </think> was found. If not, all of it is text, or all of it is reasoning that has not ended."""
+    """True if a </think> was found. If not, all of it is text, or all of it is reasoning that has not ended."""
 
 
 def split_answer(answer: str) -> SplitAnswer:

@@ -23,13 +23,13 @@ class CallContext(msgspec.Struct, frozen=True):
     settings: ChatSettings
     is_incognito: bool = False
     is_tainted: bool = False
-    """Whether the model has read anything that the user did not type, which may contain instructions."""
+    """True if the model has read anything that the user did not type, which may contain instructions."""
     n_ctx: int = 0
     """The model's context in tokens; 0 if unknown."""
     can_see: bool = True
-    """Whether the model can see pictures."""
+    """True if the model can see pictures."""
     confirmed: str = ""
-    """What the user saw before they allowed the call; "" if they were not asked."""
+    """Preview that the user allowed; "" if they were not asked."""
     call_id: str = ""
     """The `id` of the call's record."""
     n_citations: int = 0
@@ -53,7 +53,7 @@ class ConsentRequest(msgspec.Struct, frozen=True):
     chat_id: str
     call: ToolCall
     sentence: str
-    """What the call would do."""
+    """Effect of the call."""
     details: str = ""
     """All of it: the change as a diff, the address, or the arguments."""
     choices: tuple[Decision, ...] = ("once", "refuse")
@@ -73,9 +73,9 @@ class ToolLook(msgspec.Struct, frozen=True):
     title: str
     icon: str = "tool"
     changes_files: bool = False
-    """Whether its arguments are a change of a file, which may be undone."""
+    """True if its arguments are a change of a file, which may be undone."""
     shows_code: bool = False
-    """Whether arguments and results are shown like code."""
+    """True if arguments and results are shown like code."""
 
 
 class ToolChoice(msgspec.Struct, frozen=True):
@@ -83,10 +83,10 @@ class ToolChoice(msgspec.Struct, frozen=True):
 
     title: str
     promise: str
-    """What they may do."""
+    """Effects that they may have."""
     names: tuple[str, ...]
     n_tokens: int
     """About how many tokens of the prompt they take."""
     needs_folder: bool = False
     obstacle: str = ""
-    """Why they can't be switched on, as a sentence; "" if they can."""
+    """Reason why they can't be switched on, as a sentence; "" if they can."""

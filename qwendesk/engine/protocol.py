@@ -72,7 +72,7 @@ class Tokenize(Query["Tokenized"], frozen=True, kw_only=True, tag="tokenize"):
 
     text: str
     special: bool = False
-    """Whether texts such as `<|im_end|>` become control tokens."""
+    """True if texts such as `<|im_end|>` become control tokens."""
 
 
 Stage = Literal["", "thinking", "answering"]
@@ -110,7 +110,7 @@ class Generate(Request, frozen=True, kw_only=True, tag="generate"):
     tools_json: tuple[str, ...] = ()
     """The tool definitions, each as JSON."""
     may_call: bool = True
-    """Whether a tool may be called. If not, what looks like a call is text; the prompt is the same."""
+    """True if a tool may be called. If not, what looks like a call is text; the prompt is the same."""
     must_call: str = ""
     """The tool that the answer has to call, right after its reasoning: a name, "*" for any of them, or "" for none."""
     prompt: str = ""
@@ -124,11 +124,11 @@ class Generate(Request, frozen=True, kw_only=True, tag="generate"):
     state_file: str = ""
     """Path of a file that SaveState may have written for this chat. A file that cannot be used is ignored."""
     client: str = ""
-    """Who asks: a client of the server, or "" for the app itself. Nothing of another client's requests is reused."""
+    """Client of the server that asks, or "" for the app itself. Nothing of another client's requests is reused."""
     gives_way: bool = False
-    """Whether its prompt is set aside, between two batches, while a Generate request waits that does not give way."""
+    """True if its prompt is set aside, between two batches, while a Generate request waits that does not give way."""
     n_logprobs: int = -1
-    """How many of the likeliest tokens the log probabilities of each token of the answer name; -1 for none at all."""
+    """Number of the likeliest tokens in the log probabilities of each token; -1 for no log probabilities."""
 
 
 class Warm(Query["Warmed"], frozen=True, kw_only=True, tag="warm"):
@@ -255,20 +255,20 @@ class TemplateAbilities(msgspec.Struct, frozen=True):
     preserve_thinking: bool
     tools: bool
     call_dialect: Literal["", "xml", "json"] = ""
-    """How an earlier tool call is written: as Qwen's XML, as JSON between the same tags, or in another way ("")."""
+    """Form of an earlier tool call: Qwen's XML, JSON between the same tags, or another one ("")."""
     needs_parsed_calls: bool = False
-    """Whether it has a known fault: it fails for calls whose arguments are a text, as other programs pass them. The
+    """True if it has a known fault: it fails for calls whose arguments are a text, as other programs pass them. The
     engine passes them parsed, which gives what the corrected template gives."""
     preserves_by_default: bool = False
     reasoning_efforts: tuple[str, ...] = ()
     default_effort: str = ""
     """Of the efforts, which each give another prompt (least first), the one that it takes by itself; "" if unknown."""
     note: str = ""
-    """Why the model's own template isn't used; "" if it is, or if it has none."""
+    """Reason why the model's own template isn't used; "" if it is, or if it has none."""
     formats: tuple[ChatFormat, ...] = ()
     """The built-in templates that suit a model without a usable one of its own, the most fitting one first."""
     is_base: bool = False
-    """Whether the model has no template, and its names don't say that it was trained to chat."""
+    """True if the model has no template, and its names don't say that it was trained to chat."""
 
     @property
     def notice(self) -> str:
@@ -313,7 +313,7 @@ class LoadReport(msgspec.Struct, frozen=True, kw_only=True):
     n_vocab: int
     is_hybrid: bool
     can_think: bool
-    """Whether `<think>` and `</think>` are tokens of the model and the template can turn thinking on and off."""
+    """True if `<think>` and `</think>` are tokens of the model and the template can turn thinking on and off."""
     can_see: bool
     template: TemplateAbilities
     allocations: tuple[Allocation, ...]
@@ -323,7 +323,7 @@ class LoadReport(msgspec.Struct, frozen=True, kw_only=True):
     call_token: int | None = None
     """The token that begins a tool call; None if the model has none."""
     n_draft_max: int = 0
-    """How many tokens may be drafted at once; 0 if drafts are off, or if this memory cannot take any back."""
+    """Maximum number of drafted tokens; 0 if drafts are off, or if this memory cannot take any back."""
     recommended_sampling: dict[str, float | int] = {}
     """Sampling that the file's header recommends, by names of GenerationOptions."""
     served_by: ServedBy | None = None
@@ -388,7 +388,7 @@ class Measured(Event, frozen=True, kw_only=True, tag="measured"):
     prompt_tokens: int
     """The tokens of the whole conversation, including images; 0 if no message was given."""
     reasoning_tokens: int = 0
-    """How many of the prompt's tokens are earlier reasoning; 0 if the template drops it."""
+    """Number of the prompt's tokens that are earlier reasoning; 0 if the template drops it."""
     messages: tuple[MessageTokens, ...] = ()
     """One for each message that was given."""
     pictures: tuple[PictureCost, ...]
@@ -464,7 +464,7 @@ class Called(Event, frozen=True, kw_only=True, tag="called"):
     call: ToolCall | None
     """None if the model did not finish the call, or if what it wrote cannot be understood."""
     text: str
-    """What the model wrote between the tags."""
+    """Text of the model between the tags."""
     is_finished: bool
     """False if the answer was stopped within the call."""
 
@@ -481,7 +481,7 @@ class StateSaved(Event, frozen=True, kw_only=True, tag="state_saved"):
 
     n_bytes: int
     n_tokens: int = 0
-    """How many tokens the chat had."""
+    """Number of tokens of the chat."""
 
 
 class BenchProgress(Event, frozen=True, kw_only=True, tag="bench_progress"):

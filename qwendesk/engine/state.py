@@ -105,11 +105,11 @@ class EngineState(msgspec.Struct, frozen=True):
     program asked for: the next question in the window loads it again.
     """
     questions_held: bool = False
-    """Whether a question to an unloaded model waits, because another program needs the memory."""
+    """True if a question to an unloaded model waits, because another program needs the memory."""
     is_silent: bool = False
-    """Whether the worker seems to be frozen. It is killed if that lasts."""
+    """True if the worker seems to be frozen. It is killed if that lasts."""
     is_saving_states: bool = False
-    """Whether an unload waits for the states of chats to be written to files."""
+    """True if an unload waits for the states of chats to be written to files."""
     load_fraction: float = 0.0
     load_stage: str = ""
     failure: LoadFailure | None = None

@@ -35,7 +35,7 @@ class CommandPreview(msgspec.Struct, frozen=True, kw_only=True):
     pending: PendingLoad | None = None
     """`target` with the options of the command, and the plan for it."""
     problem: str = ""
-    """Why the options can't be applied, in a sentence."""
+    """Reason why the options can't be applied, in a sentence."""
 
 
 class CommandService:

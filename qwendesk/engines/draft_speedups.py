@@ -42,7 +42,7 @@ class MeasuredOn(msgspec.Struct, frozen=True):
 class _MeasuredSpeedup(msgspec.Struct, frozen=True):
     speedup: float
     at_s: float
-    """When it was measured, in seconds since 1970."""
+    """Time of the measurement, in seconds since 1970."""
     drivers: tuple[str, ...] = ()
 
 

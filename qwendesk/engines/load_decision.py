@@ -39,11 +39,9 @@ Drift = tuple[tuple[str, int], ...]
 """For each device its name and the bytes that loads took beyond the estimate (engines/load_measurements.py)."""
 
 
-def decide(
-    options: LoadOptions, devices: Devices, *, reserve_bytes: int = GIB, drift: Drift = ()
-) -> DecidedOptions | LoadFailure:
+def decide(options: LoadOptions, devices: Devices) -> DecidedOptions | LoadFailure:
     """Return the options to load with, or why loading is impossible. Reads headers; blocks."""
-    plan = plan_for(options, machine_now(devices, reserve_bytes=reserve_bytes, drift=drift))
+    plan = plan_for(options, machine_now(devices))
     if isinstance(plan, LoadFailure):
         return plan
     return refusal(plan, options) or plan.options
@@ -192,9 +190,9 @@ def files_of(options: LoadOptions) -> tuple[str, ...]:
     return options.model, mmproj, options.draft_model if options.speculative in ("auto", "mtp") else ""
 
 
-def draft_head_problem(model: ModelFacts, options: LoadOptions, read: Callable[[Path], ModelFacts] = read_facts) -> str:
+def draft_head_problem(model: ModelFacts, options: LoadOptions) -> str:
     """Return why the chosen draft head can't be used, in a sentence; "" if it can, or if none is wanted. Blocks."""
-    head = None if model.draft_head is not None else _read_draft_head(model, options, read)
+    head = None if model.draft_head is not None else _read_draft_head(model, options, read_facts)
     return head if isinstance(head, str) else ""
 
 

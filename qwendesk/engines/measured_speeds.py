@@ -28,7 +28,7 @@ class MeasuredSpeed(msgspec.Struct, frozen=True):
     best: float
     last: float
     estimated: float = 0.0
-    """What the planner estimates for this model in chats of this length, without any correction; 0 if unknown."""
+    """Estimate of the planner for this model in chats of this length, without any correction; 0 if unknown."""
 
 
 class _SpeedsFile(msgspec.Struct, frozen=True):

@@ -86,7 +86,7 @@ class PackFile(msgspec.Struct, frozen=True, kw_only=True):
     """Of the archive. For a folder, of its `engine.json`, which has the hash of every other file."""
     manifest: EngineManifest
     is_listed: bool = False
-    """Whether the app's own list of packs has this very archive."""
+    """True if the app's own list of packs has this very archive."""
 
     @property
     def n_bytes(self) -> int:

@@ -29,7 +29,6 @@ from qwendesk.engine.state import EngineState, Phase
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.exact_plan import Ask, exact_plan, with_engine_numbers
 from qwendesk.engines.load_decision import (
-    FindDrive,
     ModelFiles,
     ReadFiles,
     files_of,
@@ -60,12 +59,11 @@ class PendingLoadService:
         measured: Measurements,
         ask: Ask = ask_engine,
         base_repo: Callable[[str], Awaitable[str]] | None = None,
-        find_drive: FindDrive = drive_of,
     ) -> None:
         """`idle` waits until no answer is being generated."""
         self._engine, self._settings, self._profiles = engine, settings, profiles
         self._idle, self._ask, self._base_repo = idle, ask, base_repo
-        self._measured, self._find_drive = measured, find_drive
+        self._measured = measured
         self.state = Observed(PendingLoad())
         self._headers = LatestHeaders(engine.read_files)
         self._loaded_reserve_gb = settings.options.reserve_gb
@@ -189,7 +187,7 @@ class PendingLoadService:
             if isinstance(files, LoadFailure):
                 return
             machine = await asyncio.to_thread(
-                with_drive, self._memory_without_model(), files[0], Path(requested.model), self._find_drive
+                with_drive, self._memory_without_model(), files[0], Path(requested.model), drive_of
             )
             plan = await exact_plan(*files, machine, requested, self._ask)
             if requested == self.pending.requested and not isinstance(plan, LoadFailure):
@@ -325,7 +323,7 @@ class PendingLoadService:
             facts.head_count, facts.head_count_kv,
         )  # fmt: skip
         of_model = {"limits": limits, "presets": tuple(preset_of_file(facts, thinking=each) for each in (False, True))}
-        machine = with_drive(machine, facts, Path(requested.model), self._find_drive)
+        machine = with_drive(machine, facts, Path(requested.model), drive_of)
         found = conflicts(requested, facts)
         if found:
             return {**of_model, "conflicts": found, "refusal": ""}

@@ -37,11 +37,11 @@ class PendingLoad(msgspec.Struct, frozen=True, kw_only=True):
     """The plan for `requested`, or the previous one until a new one is made; None if the files can't be read."""
     conflicts: tuple[Conflict, ...] = ()
     refusal: str = ""
-    """Why `requested` can't be loaded; "" if it can."""
+    """Reason why `requested` can't be loaded; "" if it can."""
     devices: tuple[DeviceInfo, ...] = ()
     """The engine's devices; () while they are unknown."""
     links: tuple[GpuLink, ...] = ()
-    """How the graphics cards are connected, as far as the probes have told."""
+    """Links of the graphics cards, as far as the probes have told."""
     is_loaded: bool = False
     """The model of `requested` is loaded, perhaps with other options."""
     other_loaded: str = ""

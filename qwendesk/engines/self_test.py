@@ -58,7 +58,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     """The drive of the folder that models are downloaded to."""
     self_test: tuple[Check, ...]
     failure: LoadFailure | None
-    """Why the demo model did not load; None if it did."""
+    """Reason why the demo model did not load; None if it did."""
 
     @property
     def passed(self) -> bool:

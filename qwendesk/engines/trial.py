@@ -82,14 +82,14 @@ class EngineTrial(msgspec.Struct, frozen=True, kw_only=True):
     folder: str = ""
     """Its folder; "" for the engine installed with llama-cpp-python."""
     is_own: bool = False
-    """It is in the user's own folder of engines, so it may be deleted."""
+    """True if it is in the user's own folder of engines, so that it may be deleted."""
     usable: bool = False
     reason: str = ""
     """A sentence that says why it can't be used; "" if it can or was not tried."""
     crashed: bool = False
-    """It was started and exited or hung, and nothing that this PC lacks explains it."""
+    """True if it was started and exited or hung, and nothing that this PC lacks explains that."""
     is_set_aside: bool = False
-    """It crashed so often that it is not started again until the user asks for it."""
+    """True if it crashed so often that it is not started again until the user asks for it."""
     devices: tuple[DeviceInfo, ...] = ()
 
     @property

@@ -56,7 +56,7 @@ class VramPressure(msgspec.Struct, frozen=True, kw_only=True):
     free_bytes: int | None = None
     """Free memory of all GPUs with memory of their own, also while no model is loaded; None if unknown."""
     spilled_bytes: int = 0
-    """How much of the model is in shared memory."""
+    """Bytes of the model in shared memory."""
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,7 +67,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     pressure: VramPressure = VramPressure()
     full_screen: RunningProgram | None = None
     is_in_front: bool = False
-    """Whether QwenDesk is the program that the user works with."""
+    """True if QwenDesk is the program that the user works with."""
 
 
 class Cause(msgspec.Struct, frozen=True):
@@ -87,7 +87,7 @@ class GameTrack(msgspec.Struct, frozen=True, kw_only=True):
     candidate: Cause | None = None
     """Another cause, which the next looks must confirm."""
     looks: int = 0
-    """How many looks in a row found the candidate, or the end of the active cause."""
+    """Number of looks in a row that found the candidate, or the end of the active cause."""
     accepted: tuple[str, ...] = ()
     """Programs that run beside the model because the user wants it; "" for unknown ones."""
 

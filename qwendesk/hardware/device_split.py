@@ -42,7 +42,7 @@ class LayerRun(msgspec.Struct, frozen=True):
     begin: int
     end: int
     n_moved: int
-    """How many of the first layers keep their experts in RAM."""
+    """Number of the first layers that keep their experts in RAM."""
     cost: int
     """Time that a token takes, but for what is the same for all splits."""
     fill: float

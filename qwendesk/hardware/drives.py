@@ -42,11 +42,13 @@ _VIRTUAL = ("qemu", "virtual", "vbox", "vmware", "msft")
 """Names of disks of virtual machines, in lower case. Their kernel doesn't know what the real disk is."""
 
 
-def linux_drive(folder: Path, sys: Path = Path("/sys"), proc: Path = Path("/proc")) -> DriveKind:
+def linux_drive(folder: Path, sys: Path = Path("/sys")) -> DriveKind:
     """Return the kind of drive of an existing folder; "" if unknown, as for network drives. Raises OSError."""
     device = folder.stat().st_dev
     if os.major(device) == 0:  # btrfs and others number their volumes themselves
-        source = mount_source((proc / "self/mountinfo").read_text("utf-8", "replace"), PurePosixPath(folder.resolve()))
+        source = mount_source(
+            Path("/proc/self/mountinfo").read_text("utf-8", "replace"), PurePosixPath(folder.resolve())
+        )
         if not source.startswith("/dev/"):
             return ""
         device = Path(source).stat().st_rdev

@@ -109,7 +109,7 @@ def _shapes(dimensions: Dimensions) -> tuple[TensorShape, ...]:
 
 
 def estimate_facts(
-    dimensions: Dimensions, architecture: str, file_bytes: int, *, path: str = "", quant: str = "", name: str = ""
+    dimensions: Dimensions, architecture: str, file_bytes: int, *, quant: str = "", name: str = ""
 ) -> ModelFacts:
     """Return the facts of a file with `file_bytes`, assuming the same number of bits per weight in all matrices."""
     shapes = _shapes(dimensions)
@@ -128,7 +128,7 @@ def estimate_facts(
         if key in ModelFacts.__struct_fields__ and key != "block_count"
     }
     return ModelFacts(
-        path=path,
+        path="",
         file_bytes=file_bytes,
         kind="model",
         architecture=architecture,

@@ -39,9 +39,9 @@ class LinkReport(msgspec.Struct, frozen=True, kw_only=True):
     generation_now: int | None = None
     width: int | None = None
     bytes_s: float | None = None
-    """What the link carries one way; None if it isn't known."""
+    """Bandwidth of the link one way; None if it isn't known."""
     copy_bytes_s: float = 0.0
-    """What copies reach in practice."""
+    """Bandwidth that copies reach in practice."""
     speed: LinkSpeed | None = None
     nvlinks: tuple[tuple[str, int], ...] = ()
     """Names of the cards that NVLink joins it with, each with the number of links."""

@@ -61,7 +61,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     """The load option that the step changes. The planner skips the step if the user set this option."""
     cost: str
-    """What the user gives up, in an English sentence."""
+    """Cost for the user, in an English sentence."""
     levels: Callable[[LoadOptions, ModelShape], Iterator[LoadOptions]]
     """Yields the options after each further level, the smallest change first; nothing if the step can't help.
 

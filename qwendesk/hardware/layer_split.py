@@ -29,7 +29,7 @@ class Gpu(msgspec.Struct, frozen=True):
 
     device: DeviceInfo
     budget_bytes: int | None
-    """What a plan may use: min(total - reserve, free now + the engine's own - headroom).
+    """Bytes that a plan may use: min(total - reserve, free now + the engine's own - headroom).
 
     If the plan spends the headroom, that much more, but no more than is free. For a GPU that shares the RAM, it is the
     smaller of its own limit and of the memory that both share (see `shared_budget`).

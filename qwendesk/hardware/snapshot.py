@@ -49,7 +49,7 @@ class GpuReading(msgspec.Struct, frozen=True, kw_only=True):
     shared_used_bytes: int | None = None
     shared_total_bytes: int | None = None
     budget_bytes: int | None = None
-    """How much one program may use before the system moves its memory out (Windows, macOS)."""
+    """Bytes that one program may use before the system moves its memory out (Windows, macOS)."""
     busy_percent: float | None = None
     power_w: float | None = None
     power_limit_w: float | None = None

@@ -73,7 +73,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     shared_bytes: int | None = None
     """Shared memory of the engine's process on Windows; its GTT plus its evicted memory on Linux."""
     budget_bytes: int | None = None
-    """How much the engine's process may use before Windows moves its memory out."""
+    """Bytes that the engine's process may use before Windows moves its memory out."""
     busy_percent: float | None = None
     power_w: float | None = None
     power_limit_w: float | None = None

@@ -45,7 +45,7 @@ class Release(msgspec.Struct, frozen=True):
     version: Annotated[str, msgspec.Meta(max_length=40)]
     date: datetime.date
     notes: str = ""
-    """What is new, as plain text."""
+    """Changes of the release, as plain text."""
     files: tuple[ReleaseFile, ...] = ()
 
 
@@ -59,7 +59,7 @@ class UpdateState(msgspec.Struct, frozen=True):
     tried: _Time | None = None
     """The last time, whether it succeeded or not."""
     problem: str = ""
-    """Why it failed that time, in a sentence; "" if it succeeded."""
+    """Reason why it failed that time, in a sentence; "" if it succeeded."""
     announced: str = ""
     """The version that the user has been told about."""
     is_checking: bool = False

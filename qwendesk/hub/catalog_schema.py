@@ -38,7 +38,7 @@ class Licence(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     name: str
     source: str
     restriction: str = ""
-    """What needs more than the licence, in a sentence; "" if it allows all usual use."""
+    """Restriction of the licence, in a sentence; "" if it allows all usual use."""
     date: str = ""
     """Of the source, as precise as it gives it."""
 
@@ -49,11 +49,11 @@ class CatalogModel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     id: str
     """As in file names, such as "Qwen3.5-35B-A3B"."""
     purpose: str
-    """What the model is good for, in a sentence."""
+    """Strength of the model, in a sentence."""
     cpu_purpose: str = ""
     """The same on a PC without a GPU; "" if it doesn't differ."""
     problem: str = ""
-    """What users report that speaks against it, in a sentence; shown if nothing weighs more."""
+    """Problem that users report, in a sentence; shown if nothing weighs more."""
     problem_source: str = ""
     released: Day
     architecture: str
@@ -66,7 +66,7 @@ class CatalogModel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     formats: tuple[str, ...] = ()
     """Suffixes of the maker's repositories in other formats, such as "-FP8"."""
     is_on_mlx: bool = False
-    """Whether public projects use its folders of mlx-community, in 4 and in 8 bit."""
+    """True if public projects use its folders of mlx-community, in 4 and in 8 bit."""
     rank: int = 0
     """Place among the models that may be recommended first, 1 for the best; 0 for one that isn't."""
     presets: str
@@ -115,7 +115,7 @@ class Repository(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
     is_mtp: bool = False
     """Its models have the extra layer for speculative decoding, and the repository's name says so."""
     mtp: Literal["inside", "separate", ""] = ""
-    """Where that layer is: inside the model files, or in a file of its own; "" if that isn't known."""
+    """Place of that layer: inside the model files, or in a file of its own; "" if that isn't known."""
     is_base: bool = False
     """Not trained to chat."""
 
@@ -203,7 +203,7 @@ class SpeedReport(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknow
     cache_type: str = ""
     """Of the KV cache; "" if unknown."""
     placement: Literal["vram", "experts", "layers", "cpu", "disk", ""] = ""
-    """Where the weights were, as in `FitLabel.kind`; "" if unknown."""
+    """Place of the weights, as in `FitLabel.kind`; "" if unknown."""
     on_cpu: int | None = None
     """Expert layers, or else layers, in RAM; None if unknown."""
     has_old_engine: bool = False
@@ -212,7 +212,7 @@ class SpeedReport(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknow
     """As precise as the source gives it."""
     source: str
     remark: str = ""
-    """What was assumed, for whoever checks the report."""
+    """Assumptions, for whoever checks the report."""
 
     @property
     def range(self) -> tuple[float, float]:

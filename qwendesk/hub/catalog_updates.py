@@ -275,7 +275,7 @@ class LookUp(msgspec.Struct, frozen=True):
 
     answers: Updates
     problem: str = ""
-    """Why the rest of the repositories wasn't asked, or why there is no answer at all, in a sentence."""
+    """Reason why the rest of the repositories wasn't asked, or why there is no answer at all, in a sentence."""
 
 
 def look_up(
@@ -333,7 +333,7 @@ class LastLookUp(msgspec.Struct, frozen=True):
     tried: _Time | None = None
     """The last time, whether it succeeded or not."""
     problem: str = ""
-    """Why it failed that time, in a sentence; "" if it succeeded."""
+    """Reason why it failed that time, in a sentence; "" if it succeeded."""
 
 
 class CatalogStore:

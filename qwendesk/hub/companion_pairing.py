@@ -1,7 +1,7 @@
 """Finds the files that belong to a model: its mmproj, and its draft head in a file of its own."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path, PurePath
 
 from qwendesk.core.errors import BadModelFile
@@ -128,13 +128,13 @@ def pair_draft_head(model: ModelFacts, heads: Iterable[ModelFacts]) -> ModelFact
     return max(fitting, key=lambda each: (each.file_bytes, each.path), default=None)
 
 
-def find_draft_head(model: Path, read: Callable[[Path], ModelFacts] = read_facts) -> Path | None:
+def find_draft_head(model: Path) -> Path | None:
     """Return the draft head in the model's folder that fits it by their headers; None if there is none.
 
     Reads headers; blocks. Return None for a model that can't be read: loading it will report why.
     """
     try:
-        facts = read(model)
+        facts = read_facts(model)
     except BadModelFile:
         return None
     if facts.kind != "model" or facts.nextn_layers:
@@ -142,13 +142,13 @@ def find_draft_head(model: Path, read: Callable[[Path], ModelFacts] = read_facts
     neighbours = (
         each for each in sorted(model.parent.glob("*.gguf")) if each != model and not is_mmproj_name(each.name)
     )
-    found = pair_draft_head(facts, (head for each in neighbours if (head := _head_or_none(each, read)) is not None))
+    found = pair_draft_head(facts, (head for each in neighbours if (head := _head_or_none(each)) is not None))
     return None if found is None else Path(found.path)
 
 
-def _head_or_none(path: Path, read: Callable[[Path], ModelFacts]) -> ModelFacts | None:
+def _head_or_none(path: Path) -> ModelFacts | None:
     try:
-        facts = read(path)
+        facts = read_facts(path)
     except BadModelFile:
         return None
     return facts if facts.kind == "draft_head" else None

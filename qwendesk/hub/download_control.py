@@ -26,7 +26,7 @@ class RetryPolicy(msgspec.Struct, frozen=True):
     first_wait_s: float = 1.0
     longest_wait_s: float = 60.0
     longest_asked_s: float = 600.0
-    """If a server asks for a longer wait, the download fails instead."""
+    """Longest wait that a server may ask for; beyond it the download fails."""
 
     def wait_s(self, failures: int) -> float:
         """Return the seconds to wait after this many failures in a row."""

@@ -41,7 +41,7 @@ class SavedDownload(msgspec.Struct, frozen=True):
     state: State = "queued"
     trouble: HubErrorKind | None = None
     sentence: str = ""
-    """Why the download failed."""
+    """Reason why the download failed."""
 
     @property
     def n_bytes(self) -> int:
@@ -153,17 +153,19 @@ class _RunningDownload:
         self.thread: threading.Thread | None = None
 
 
+_AT_ONCE = 2
+"""Downloads that run at once."""
+
+
 class DownloadQueue:
     """Owns the downloads. Methods return quickly, may be called on any thread, and ignore an unknown id.
 
     Subscribers get a download's id, or "" if the order changed, on the thread of the change.
     """
 
-    def __init__(
-        self, state_file: Path, hub: Callable[[], Hub], *, at_once: int = 2, retry_policy: RetryPolicy | None = None
-    ) -> None:
+    def __init__(self, state_file: Path, hub: Callable[[], Hub], *, retry_policy: RetryPolicy | None = None) -> None:
         """Read the downloads from `state_file`. Call `start` to run them. `hub` is called for each download."""
-        self._state_file, self._hub, self._at_once = state_file, hub, at_once
+        self._state_file, self._hub = state_file, hub
         self._retry_policy = retry_policy or RetryPolicy()
         self._lock = threading.RLock()
         self._order: list[SavedDownload] = list(read_queue(state_file))
@@ -291,7 +293,7 @@ class DownloadQueue:
                 # A download that was paused and resumed waits until its old thread has ended, and two that share an
                 # mmproj run one after the other.
                 is_free = saved.state == "queued" and not self._is_in_use(saved)
-                if not self._is_started or len(self._runs) >= self._at_once or not is_free:
+                if not self._is_started or len(self._runs) >= _AT_ONCE or not is_free:
                     continue
                 running = self._set(saved.id, state="running")
                 run = self._runs[saved.id] = _RunningDownload(running, self.limit)

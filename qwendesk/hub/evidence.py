@@ -47,9 +47,9 @@ class Upstream(msgspec.Struct, frozen=True, kw_only=True):
     commit: str = ""
     """The newest commit."""
     date: str = ""
-    """When this file was last changed on the Hub (ISO 8601)."""
+    """Time of the file's last change on the Hub (ISO 8601)."""
     local_date: str = ""
-    """When the version on disk was uploaded (ISO 8601); "" if its commit is unknown."""
+    """Upload time of the version on disk (ISO 8601); "" if its commit is unknown."""
 
 
 class FileEvidence(msgspec.Struct, frozen=True, kw_only=True):

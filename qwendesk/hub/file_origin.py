@@ -30,7 +30,7 @@ class FileOrigin(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str = ""
     """Recorded when the file was downloaded, not computed from its bytes."""
     record: DetailSource = "folder name"
-    """Where the hash is recorded."""
+    """Place where the hash is recorded."""
     is_ollama_blob: bool = False
     ollama_model: str = ""
     """The manifest that names the blob, such as "registry.ollama.ai/library/qwen3.5/35b"."""

@@ -413,7 +413,7 @@ FixCode = Literal[
 
 class FixText(msgspec.Struct, frozen=True):
     kind: FixKind
-    """What the fix does."""
+    """Effect of the fix."""
     label: str
     label_with_size: str = ""
     """Used instead of `label` if the size of the download is known."""

@@ -18,7 +18,7 @@ from qwendesk.core.files import reason_of
 from qwendesk.core.model_facts import ModelFacts, TensorFacts
 from qwendesk.core.number_format import show_count
 from qwendesk.core.presets import read_recommended
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import mark, tr
 from qwendesk.hub.gguf_header import GgufHeader, HeaderValue, read_header
 from qwendesk.hub.gguf_source import ByteSource, damaged_header, open_file
 from qwendesk.hub.gguf_types import quant_name
@@ -260,10 +260,16 @@ def crashing_vision_value(header: GgufHeader) -> str:
     if heads is not None and (heads < 1 or (width or 0) % heads):
         reasons.append(
             values.reason(
-                "attention.head_count", tr("it must divide the embedding length of {0}", show_count(width or 0))
+                "attention.head_count",
+                mark("Its header sets {0} to {1}, but it must divide the embedding length of {2}."),
+                show_count(width or 0),
             )
         )
     return next(iter(reasons), "")
+
+
+_ABOVE_0 = mark("Its header sets {0} to {1}, but it must be above 0.")
+_HAS_EXPERTS = mark("Its header sets {0} to {1}, but the model has {2} experts.")
 
 
 class _Values:
@@ -287,8 +293,9 @@ class _Values:
             return value
         return (value,) if isinstance(value, int | float) else ()
 
-    def reason(self, key: str, rule: str) -> str:
-        return tr("Its header sets {0} to {1}, but {2}.", self._prefix + key, self.get(key), rule)
+    def reason(self, key: str, sentence: str, *more: object) -> str:
+        """Return a marked sentence about a value: {0} is its key, {1} the value."""
+        return tr(sentence, self._prefix + key, self.get(key), *more)
 
 
 def _fractions(values: _Values) -> Iterator[str]:
@@ -298,7 +305,7 @@ def _fractions(values: _Values) -> Iterator[str]:
     """
     for key in _NOT_NEGATIVE:
         if not all(math.isfinite(number) and number >= 0 for number in values.numbers(key)):
-            yield values.reason(key, tr("it must be a number of 0 or more"))
+            yield values.reason(key, mark("Its header sets {0} to {1}, but it must be a number of 0 or more."))
 
 
 def _layers(values: _Values) -> Iterator[str]:
@@ -310,9 +317,13 @@ def _layers(values: _Values) -> Iterator[str]:
     if blocks is None:
         return
     if not 0 < blocks <= MAX_BLOCKS:
-        yield values.reason("block_count", tr("it must be between 1 and {0}", MAX_BLOCKS))
+        yield values.reason(
+            "block_count", mark("Its header sets {0} to {1}, but it must be between 1 and {2}."), MAX_BLOCKS
+        )
     if nextn > blocks:
-        yield values.reason("nextn_predict_layers", tr("the model has {0} layers", blocks))
+        yield values.reason(
+            "nextn_predict_layers", mark("Its header sets {0} to {1}, but the model has {2} layers."), blocks
+        )
 
 
 def _experts(values: _Values) -> Iterator[str]:
@@ -320,14 +331,19 @@ def _experts(values: _Values) -> Iterator[str]:
     count, used = values.whole("expert_count") or 0, max(values.numbers("expert_used_count"), default=0)
     groups, groups_used = values.whole("expert_group_count") or 0, values.whole("expert_group_used_count") or 0
     if count > _MAX_EXPERTS:
-        yield values.reason("expert_count", tr("it must be at most {0}", show_count(_MAX_EXPERTS)))
+        yield values.reason(
+            "expert_count", mark("Its header sets {0} to {1}, but it must be at most {2}."), show_count(_MAX_EXPERTS)
+        )
     if used > count or (count and used < 1):
-        yield values.reason("expert_used_count", tr("the model has {0} experts", show_count(count)))
+        yield values.reason("expert_used_count", _HAS_EXPERTS, show_count(count))
     if groups and groups >= count:
-        yield values.reason("expert_group_count", tr("the model has {0} experts", show_count(count)))
+        yield values.reason("expert_group_count", _HAS_EXPERTS, show_count(count))
     elif groups > 1 and (count % groups or not 0 < groups_used < groups):
         yield values.reason(
-            "expert_group_count", tr("{0} of them are used for {1} experts", groups_used, show_count(count))
+            "expert_group_count",
+            mark("Its header sets {0} to {1}, but {2} of them are used for {3} experts."),
+            groups_used,
+            show_count(count),
         )
 
 
@@ -338,14 +354,18 @@ def _heads(values: _Values) -> Iterator[str]:
     """
     heads, kv_heads = values.whole("attention.head_count"), values.whole("attention.head_count_kv")
     if heads == 0:
-        yield values.reason("attention.head_count", tr("it must be above 0"))
+        yield values.reason("attention.head_count", _ABOVE_0)
     if heads and kv_heads is not None and (kv_heads < 1 or heads % kv_heads):
-        yield values.reason("attention.head_count_kv", tr("it must divide the {0} heads", heads))
+        yield values.reason(
+            "attention.head_count_kv", mark("Its header sets {0} to {1}, but it must divide the {2} heads."), heads
+        )
     key, value = values.whole("attention.key_length"), values.whole("attention.value_length")
     if key == 0:
-        yield values.reason("attention.key_length", tr("it must be above 0"))
+        yield values.reason("attention.key_length", _ABOVE_0)
     if key is not None and value is not None and key != value:
-        yield values.reason("attention.value_length", tr("it must be the key length of {0}", key))
+        yield values.reason(
+            "attention.value_length", mark("Its header sets {0} to {1}, but it must be the key length of {2}."), key
+        )
 
 
 def _rotation(values: _Values, *, has_sections: bool) -> Iterator[str]:
@@ -358,13 +378,16 @@ def _rotation(values: _Values, *, has_sections: bool) -> Iterator[str]:
     for key in ("rope.dimension_count", "rope.dimension_count_swa"):
         count = values.whole(key)
         if count is not None and (count < 1 or count % 2 or (head and count > head)):
-            yield values.reason(key, tr("it must be an even number up to {0}", head or tr("the length of a head")))
+            yield values.reason(
+                key, mark("Its header sets {0} to {1}, but it must be an even number up to the length of a head.")
+            )
     if values.numbers("rope.freq_base") == (0,):
-        yield values.reason("rope.freq_base", tr("it must be above 0"))
+        yield values.reason("rope.freq_base", _ABOVE_0)
     sections = values.numbers("rope.dimension_sections")
     if has_sections and sections and (min(sections) < 0 or not 0 < sum(sections) <= (head or math.inf)):
         yield values.reason(
-            "rope.dimension_sections", tr("they must add up to at most {0}", head or tr("the length of a head"))
+            "rope.dimension_sections",
+            mark("Its header sets {0} to {1}, but they must add up to at most the length of a head."),
         )
 
 
@@ -380,13 +403,17 @@ def _recurrent(values: _Values) -> Iterator[str]:
     The interval and the number of value heads are divisors; the gated delta rule asserts the rest.
     """
     if values.whole("full_attention_interval") == 0 and values.get("attention.recurrent_layers") is None:
-        yield values.reason("full_attention_interval", tr("it must be above 0"))
+        yield values.reason("full_attention_interval", _ABOVE_0)
     for key in ("ssm.conv_kernel", "ssm.state_size", "ssm.group_count", "ssm.time_step_rank", "ssm.inner_size"):
         if values.whole(key) == 0:
-            yield values.reason(key, tr("it must be above 0"))
+            yield values.reason(key, _ABOVE_0)
     state, inner = values.whole("ssm.state_size"), values.whole("ssm.inner_size")
     heads, groups = values.whole("ssm.time_step_rank"), values.whole("ssm.group_count")
     if heads and groups and heads % groups:
-        yield values.reason("ssm.group_count", tr("it must divide the {0} value heads", heads))
+        yield values.reason(
+            "ssm.group_count", mark("Its header sets {0} to {1}, but it must divide the {2} value heads."), heads
+        )
     if heads and state and inner is not None and inner != heads * state:
-        yield values.reason("ssm.inner_size", tr("it must be {0} heads of {1}", heads, state))
+        yield values.reason(
+            "ssm.inner_size", mark("Its header sets {0} to {1}, but it must be {2} heads of {3}."), heads, state
+        )

@@ -81,7 +81,7 @@ class GgufHeader(msgspec.Struct, frozen=True, kw_only=True):
     """All single numbers, and the texts and number lists that ModelFacts needs."""
     token_count: int
     has_think_tokens: bool
-    """Whether both `<think>` and `</think>` are single tokens."""
+    """True if both `<think>` and `</think>` are single tokens."""
     tensors: tuple[TensorFacts, ...]
     needed_bytes: int
     """Length of the file up to the end of the last tensor's data."""

@@ -33,7 +33,7 @@ class HeaderSummary(msgspec.Struct, frozen=True, array_like=True):
     facts: ModelFacts | None
     """Without the tensors, which take most of the memory."""
     problem: str = ""
-    """Why there are no facts, in a sentence."""
+    """Reason why there are no facts, in a sentence."""
     has_vision_tensors: bool = False
 
 

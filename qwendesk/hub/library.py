@@ -33,7 +33,7 @@ class LibraryModel(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[LibraryFile, ...]
     """In the order of the shards; the first is the one to load."""
     name: str
-    """What to call it, as `model_title` says."""
+    """Title by `model_title`."""
     origin: Origin
     place: str
     """The searched folder in which it was found."""
@@ -43,7 +43,7 @@ class LibraryModel(msgspec.Struct, frozen=True, kw_only=True):
     facts: ModelFacts | None = None
     """From the header of the first shard, without tensors; `file_bytes` counts all shards."""
     problem: str = ""
-    """Why it can't be loaded, in a sentence; "" if header, shards and origin are fine."""
+    """Reason why it can't be loaded, in a sentence; "" if header, shards and origin are fine."""
     missing: tuple[str, ...] = ()
     """Names of missing shards."""
     mmproj: "LibraryModel | None" = None
@@ -51,7 +51,7 @@ class LibraryModel(msgspec.Struct, frozen=True, kw_only=True):
     draft_head: "LibraryModel | None" = None
     """The draft head in a file of its own that fits and is in the same folder."""
     writable: bool = False
-    """Whether the app may move or delete it: not if it is in another app's folder."""
+    """True if the app may move or delete it: not if it is in another app's folder."""
 
     @property
     def path(self) -> str:

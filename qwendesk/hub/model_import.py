@@ -88,7 +88,9 @@ def import_files(
         path = Path(str(error.filename or ""))
         if error.errno == errno.ENOSPC:
             return NotImported(tr("The drive is full. Free some space and try again."))
-        return NotImported(tr("{0} couldn't be imported: {1}.", path.name or tr("A file"), reason_of(error, path)))
+        if not path.name:
+            return NotImported(tr("The model couldn't be imported: {0}.", reason_of(error, path)))
+        return NotImported(tr("{0} couldn't be imported: {1}.", path.name, reason_of(error, path)))
 
 
 class _Import:

@@ -90,7 +90,7 @@ def offline_error() -> HubError:
 
 
 @contextmanager
-def hub_errors(network: Network, repo: str, path: str = "") -> Iterator[None]:
+def hub_errors(network: Network, repo: str) -> Iterator[None]:
     """Turn the exceptions of huggingface_hub and its client into HubError."""
     import httpx2
     from huggingface_hub.errors import (
@@ -107,7 +107,7 @@ def hub_errors(network: Network, repo: str, path: str = "") -> Iterator[None]:
     except GatedRepoError as error:
         raise _gated(network, repo) from error
     except (RemoteEntryNotFoundError, RevisionNotFoundError) as error:
-        sentence = tr("{0} no longer has {1}. Check for updates.", repo, path or tr("this file"))
+        sentence = tr("{0} no longer has this file. Check for updates.", repo)
         raise HubError("not_found", tr("File not found"), sentence) from error
     except RepositoryNotFoundError as error:
         raise _no_repository(network, repo) from error

@@ -40,7 +40,7 @@ class RemoteFile(msgspec.Struct, frozen=True):
     etag: str
     """SHA-256 of large (LFS) files, git's blob SHA-1 of small ones."""
     date: str | None
-    """When this file was last changed (ISO 8601)."""
+    """Time of this file's last change (ISO 8601)."""
     gated: bool = False
 
 

@@ -25,7 +25,7 @@ class StdioLaunch(msgspec.Struct, frozen=True, tag="stdio"):
     arguments: tuple[str, ...] = ()
     environment: dict[str, str] = {}
     folder: str = ""
-    """Where it runs; "" is the folder of the app."""
+    """Working folder; "" is the folder of the app."""
 
 
 class HttpLaunch(msgspec.Struct, frozen=True, tag="http"):
@@ -35,7 +35,7 @@ class HttpLaunch(msgspec.Struct, frozen=True, tag="http"):
     headers: dict[str, str] = {}
     proxy: str = ""
     is_local: bool = False
-    """It is on this PC: no proxy of the system leads there, and none is to get its headers."""
+    """True if it is on this PC: no proxy of the system leads there, and none is to get its headers."""
 
 
 Launch = StdioLaunch | HttpLaunch
@@ -149,7 +149,7 @@ class Ended(msgspec.Struct, frozen=True, tag="ended"):
 
     reason: EndReason
     detail: str = ""
-    """What the system, the server or a library says, in English."""
+    """Message of the system, the server or a library, in English."""
     log: tuple[str, ...] = ()
     """The last lines of the server's standard error."""
 

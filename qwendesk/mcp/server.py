@@ -35,7 +35,7 @@ class McpServerState(msgspec.Struct, frozen=True):
     config: ServerConfig
     phase: Phase = "stopped"
     problem: str = ""
-    """Why it doesn't run, and what to do; "" if nothing is wrong."""
+    """Reason why it doesn't run, and what to do; "" if nothing is wrong."""
     log: tuple[str, ...] = ()
     """The last lines that it wrote before it failed."""
 
@@ -213,11 +213,16 @@ def end_sentence(server: ServerConfig, ended: Ended) -> str:
             return _not_started(server, ended.detail)
         case "not_connected" if server.address:
             return _not_reached(server, ended.detail)
+        case "not_connected" if not ended.detail:
+            return tr(
+                "{0} was started, but ended without answering as an MCP server. Check its arguments and variables.",
+                server.command,
+            )
         case "not_connected":
             return tr(
                 "{0} was started, but didn't answer as an MCP server ({1}). Check its arguments and variables.",
                 server.command,
-                ended.detail or tr("it ended"),
+                ended.detail,
             )
         case "flood":
             return tr("{0} sent messages without end, so QwenDesk stopped it.", server.name)
@@ -250,8 +255,11 @@ def _not_reached(server: ServerConfig, detail: str) -> str:
             server.address,
             next(status for status in _REFUSING if status in detail),
         )
+    if not detail:
+        return tr(
+            "{0} closed the connection without answering as an MCP server. Check the address; it often ends with /mcp.",
+            server.address,
+        )
     return tr(
-        "{0} didn't answer as an MCP server ({1}). Check the address; it often ends with /mcp.",
-        server.address,
-        detail or tr("it closed the connection"),
+        "{0} didn't answer as an MCP server ({1}). Check the address; it often ends with /mcp.", server.address, detail
     )

@@ -28,7 +28,7 @@ class ServerConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     command: str = ""
     arguments: tuple[str, ...] = ()
     folder: str = ""
-    """Where the program runs; "" is QwenDesk's own."""
+    """Working folder of the program; "" is QwenDesk's own."""
     environment: tuple[str, ...] = ()
     """Names of environment variables, whose values are secrets."""
     address: str = ""
@@ -38,7 +38,7 @@ class ServerConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     tools_off: tuple[str, ...] = ()
     """Names, as the server has them, of tools that are never offered to the model."""
     offer: ServerOffer = ServerOffer()
-    """What it offered last, so that it need not be started to know that."""
+    """Tools that it offered last, so that it need not be started to know them."""
 
     @property
     def identity(self) -> str:

@@ -53,7 +53,7 @@ class ServerTool(msgspec.Struct, frozen=True):
     server_line: str
     """The same for people to read: a command line, or an address."""
     runs_program: bool
-    """Whether the server is a program on this PC, and not one elsewhere."""
+    """True if the server is a program on this PC, and not one elsewhere."""
     original: str
     """As the server calls it."""
     description: str

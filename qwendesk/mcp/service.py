@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 import msgspec
 
 from qwendesk.core.app_options import AppOptions
-from qwendesk.core.json_file import JsonFile
 from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
 from qwendesk.mcp.host_connection import McpRefused
@@ -36,9 +35,9 @@ class McpState(msgspec.Struct, frozen=True):
     tools: tuple[ServerTool, ...] = ()
     """Of all servers that are on, whether they run or not."""
     problem: str = ""
-    """Why servers or their secrets can't be saved; "" if they can."""
+    """Reason why servers or their secrets can't be saved; "" if they can."""
     are_secrets_in_file: bool = False
-    """Whether secrets were saved in a file, because there is no usable keyring."""
+    """True if secrets were saved in a file, because there is no usable keyring."""
 
 
 class McpService:
@@ -48,11 +47,10 @@ class McpService:
         self,
         app: Observed[AppOptions] | None = None,
         *,
-        file: JsonFile[McpServerList] | None = None,
         make_server: Callable[..., RunningMcpServer] = RunningMcpServer,
     ) -> None:
         self._app, self._make_server = app or Observed(AppOptions()), make_server
-        self._file = file or server_list_file()
+        self._file = server_list_file()
         loaded = self._file.load()
         self._is_locked = loaded.is_locked
         self._servers = {config.id: self._server(config) for config in loaded.value.servers}

@@ -73,7 +73,7 @@ class MeterState(msgspec.Struct, frozen=True, kw_only=True):
     """The memory of GPU and CPU, if the model is on GPUs that use the RAM."""
     spill: Spill | None = None
     consumers: tuple[VramConsumer, ...] = ()
-    """What took memory of the model's GPUs since the load."""
+    """VRAM consumers on the model's GPUs since the load."""
     answering: bool = False
     tok_s: float | None = None
     """Decode speed now; None while no answer is generated."""

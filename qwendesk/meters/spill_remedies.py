@@ -50,11 +50,11 @@ class SpillRemedy(msgspec.Struct, frozen=True, kw_only=True):
 
     id: RemedyId
     options: LoadOptions | None = None
-    """What to load; None to eject the model until the memory is free again."""
+    """Options to load; None to eject the model until the memory is free again."""
     expert_layers: int = 0
-    """How many more expert layers are on the CPU than now."""
+    """Number of expert layers that move to the CPU."""
     cpu_layers: int = 0
-    """How many whole layers are on the CPU, for `layers`."""
+    """Number of whole layers on the CPU, for `layers`."""
     expected_tok_s: tuple[float, float] | None = None
     consumer: VramConsumer | None = None
 
@@ -67,7 +67,7 @@ class EjectedModel(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes that must be free on each GPU, by the key of the GPU."""
     consumer: VramConsumer | None
     free_samples: int = 0
-    """How many samples in a row showed enough free memory."""
+    """Number of samples in a row with enough free memory."""
 
 
 class RemedyState(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,7 +81,7 @@ class RemedyState(msgspec.Struct, frozen=True, kw_only=True):
     """The chosen remedy, which is applied after the current answer."""
     ejected: EjectedModel | None = None
     failure: LoadFailure | None = None
-    """Why the model did not load with the last remedy; None if it did."""
+    """Reason why the model did not load with the last remedy; None if it did."""
 
 
 def find_remedies(

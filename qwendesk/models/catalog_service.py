@@ -45,7 +45,7 @@ class CatalogState(msgspec.Struct, frozen=True, kw_only=True):
     progress: LookUpProgress | None = None
     """None while nothing is looked up."""
     changes: CatalogChanges | None = None
-    """What the last look-up since the start has changed; None before one has succeeded."""
+    """Changes by the last look-up since the start; None before one has succeeded."""
     is_offline: bool = False
 
 

@@ -42,7 +42,7 @@ class FileSet(msgspec.Struct, frozen=True):
     paths: tuple[str, ...]
     """The first one names the set."""
     has_mmproj: bool = False
-    """Whether the library has found its vision projector, which may be in another folder."""
+    """True if the library has found its vision projector, which may be in another folder."""
 
     @property
     def path(self) -> str:
@@ -56,11 +56,11 @@ class ModelCheck(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...] = ()
     """Worst first."""
     is_hashed: bool = False
-    """Whether the SHA-256 of every file was computed since the file last changed."""
+    """True if the SHA-256 of every file was computed since the file last changed."""
     is_confirmed: bool = False
-    """Whether the hashes are those stated by the Hub, the catalog or the record of the download."""
+    """True if the hashes are those stated by the Hub, the catalog or the record of the download."""
     problem: str = ""
-    """Why the file could not be read, in a sentence."""
+    """Reason why the file could not be read, in a sentence."""
 
 
 class FileChecker:

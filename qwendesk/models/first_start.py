@@ -46,7 +46,7 @@ class FirstStartState(msgspec.Struct, frozen=True, kw_only=True):
     has_model: bool = False
     """A model is loaded or being loaded."""
     problem: str = ""
-    """Why the last action failed."""
+    """Reason why the last action failed."""
 
     def download_of(self, quant: QuantOffer) -> DownloadItem | None:
         """Return the unfinished download of this file, if there is one."""
@@ -71,12 +71,10 @@ class FirstStartService:
         offers: OffersService,
         downloads: DownloadsService,
         options_for: Callable[[Path], Awaitable[LoadOptions]],
-        *,
-        free_bytes: Callable[[Path], int | None] | None = None,
     ) -> None:
         self._engine, self._library, self._offers, self._downloads = engine, library, offers, downloads
         self._options_for = options_for
-        self._free_bytes = free_bytes or free_on_drive
+        self._free_bytes: Callable[[Path], int | None] = free_on_drive
         self.state = Observed(
             FirstStartState(folder=library.folders.models[0], has_model=_is_wanted(engine.observed.value))
         )

@@ -102,7 +102,7 @@ class FitLabel(msgspec.Struct, frozen=True, kw_only=True):
     ram_bytes: int = 0
     ram_room_bytes: int = 0
     comfortable_ram_bytes: int = 0
-    """What should stay free of `ram_room_bytes`."""
+    """Bytes of `ram_room_bytes` that should stay free."""
     on_cpu: int = 0
     """Layers in RAM; expert layers if `kind` is "experts"."""
     of_layers: int = 0

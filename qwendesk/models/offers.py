@@ -40,12 +40,12 @@ class Offers(msgspec.Struct, frozen=True, kw_only=True):
 
     state: Literal["looking", "ready", "failed"] = "looking"
     problem: str = ""
-    """If `state` is "failed": why there is nothing to offer, in a sentence."""
+    """Reason why there is nothing to offer, in a sentence, if `state` is "failed"."""
     pc: Pc = Pc(ram_bytes=0)
     offers: tuple[Offer, ...] = ()
     """The recommended one first."""
     choices: dict[Purpose, tuple[Choice, ...]] = {}
-    """What to take for each purpose, the best first."""
+    """Choices for each purpose, the best first."""
     purpose: Purpose = "fast"
     """The purpose that was chosen on the page."""
     with_pictures: bool = True

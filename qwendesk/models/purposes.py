@@ -66,13 +66,13 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     offer: Offer
     quant: QuantOffer
     options: LoadOptions = LoadOptions(model="")
-    """What the plan starts from: all "auto", but for a long context."""
+    """Options that the plan starts from: all "auto", but for a long context."""
     suits: bool = True
     """False if the model can't serve the purpose well on this PC."""
     reason: str = ""
-    """Why to take it, in a sentence."""
+    """Reason to take it, in a sentence."""
     drawback: str = ""
-    """What speaks against it, in a sentence."""
+    """Reason against it, in a sentence."""
 
     @property
     def score(self) -> float:

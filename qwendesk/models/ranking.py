@@ -78,11 +78,11 @@ class QuantOffer(msgspec.Struct, frozen=True, kw_only=True):
     speed: SpeedEstimate | None = None
     """Expected by the planner; None if unknown."""
     reports: tuple[SpeedReport, ...] = ()
-    """What users measured on PCs like this one."""
+    """Measurements of users on PCs like this one."""
     doubtful: tuple[SpeedReport, ...] = ()
-    """What they measured there with an old engine, or one that isn't named."""
+    """Measurements there with an old engine, or one that isn't named."""
     flag: str = ""
-    """Why it must not be recommended; "" if it may be."""
+    """Reason why it must not be recommended; "" if it may be."""
 
     @property
     def expected(self) -> ExpectedSpeed | None:

@@ -32,7 +32,7 @@ class HubSearchHit(msgspec.Struct, frozen=True, kw_only=True):
     params_b: float | None = None
     """Billions of parameters, from the name; None if it doesn't say."""
     may_fit: bool | None = None
-    """Whether its smallest quants could fit in memory; None if unknown."""
+    """True if its smallest quants could fit in memory; None if unknown."""
     model: CatalogModel | None = None
     """The model if the hit is from the catalog, which has no counts of downloads and likes."""
 
@@ -59,13 +59,13 @@ class OpenedRepo(msgspec.Struct, frozen=True, kw_only=True):
     repo: str
     state: Literal["looking", "ready", "failed"] = "looking"
     problem: str = ""
-    """Why the files can't be listed, and what to do."""
+    """Reason why the files can't be listed, and what to do."""
     items: tuple[RepoFile, ...] = ()
-    """If `state` is "failed": the files that the catalog knows."""
+    """The files that the catalog knows, if `state` is "failed"."""
     facts: ModelFacts | None = None
     """From the header of one of its files, without the tensors."""
     facts_problem: str = ""
-    """Why the header could not be read. The files can be downloaded nevertheless."""
+    """Reason why the header could not be read. The files can be downloaded nevertheless."""
     model: str = ""
     """The model's id in the catalog, if it is there."""
     licence: Licence | None = None
@@ -78,7 +78,7 @@ class SearchState(msgspec.Struct, frozen=True, kw_only=True):
     query: str = ""
     sort: Sort = "downloads"
     state: Literal["idle", "searching", "done", "failed"] = "idle"
-    """If "idle" or "failed", `hits` are the models of the catalog."""
+    """State of the search; if "idle" or "failed", `hits` are the models of the catalog."""
     problem: str = ""
     hits: tuple[HubSearchHit, ...] = ()
     opened: OpenedRepo | None = None

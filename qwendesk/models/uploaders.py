@@ -24,7 +24,7 @@ class OtherUploader(msgspec.Struct, frozen=True):
     n_files: int
     """Models in it; of a split model one."""
     sentences: tuple[str, ...]
-    """What is different about its files, most important first; at least one."""
+    """Differences of its files, most important first; at least one."""
 
     @property
     def uploader(self) -> str:

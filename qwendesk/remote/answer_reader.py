@@ -44,7 +44,7 @@ class ChunkDelta(msgspec.Struct, frozen=True):
 class ChunkChoice(msgspec.Struct, frozen=True):
     delta: ChunkDelta | None = None
     message: ChunkDelta | None = None
-    """What a server that doesn't stream has in place of `delta`."""
+    """Message of a server that doesn't stream, in place of `delta`."""
     finish_reason: str | None = None
 
 

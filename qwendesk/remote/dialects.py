@@ -34,7 +34,7 @@ class ServerDialect(msgspec.Struct, frozen=True):
     sampling: Mapping[str, str] = _NONE
     """Keys of a request by the name of the generation option, beyond those of OpenAI's API."""
     thinking: Literal["template", "effort", ""] = ""
-    """How thinking is switched: a variable of the chat template, OpenAI's reasoning_effort, or no known way."""
+    """Switch of thinking: a variable of the chat template, OpenAI's reasoning_effort, or no known way."""
     reasoning_key: str = "reasoning_content"
     """The field of earlier messages that holds their reasoning."""
     extras: tuple[Literal["progress", "answer_now", "budget"], ...] = ()

@@ -15,7 +15,7 @@ class RemoteServer(msgspec.Struct, frozen=True):
     address: str
     """As `read_address` returns it."""
     name: str = ""
-    """What the user calls it."""
+    """Name that the user gave it."""
     kind: ServerKind = "other"
     """As found by asking it."""
     certificate: str = ""

@@ -55,7 +55,7 @@ class RemoteState(msgspec.Struct, frozen=True):
     """The last search that ended."""
     untrusted: UntrustedServer | None = None
     problem: str = ""
-    """Why the last address could not be added, or the list not be saved."""
+    """Reason why the last address could not be added, or the list not be saved."""
     is_adding: bool = False
 
 

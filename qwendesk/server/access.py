@@ -25,7 +25,7 @@ _FEWEST_CHARACTERS = 16
 class ServerKey(msgspec.Struct, frozen=True):
     key: str
     name: str
-    """What the key is called, for the list of requests."""
+    """Name of the key, for the list of requests."""
 
 
 def read_keys(path: Path) -> tuple[ServerKey, ...]:

@@ -21,7 +21,7 @@ class Dialect(msgspec.Struct, frozen=True):
     writer: Callable[[AnswerHead, PromptProgress | None], EventWriter]
     """Takes how far the prompt is when the stream begins; None if that isn't known yet."""
     streams_full_context: bool = False
-    """Whether its clients look for a full context among the events of a stream, not in its HTTP status."""
+    """True if its clients look for a full context among the events of a stream, not in its HTTP status."""
 
 
 DIALECTS = {

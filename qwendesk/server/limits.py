@@ -9,12 +9,12 @@ class Limits(msgspec.Struct, frozen=True):
     body_bytes: int = 48 * MIB
     """A line of the engine's protocol has 64 MiB, and pictures are a third larger there."""
     head_s: float = 20.0
-    """How long a client may take from connecting to the end of its first request's head."""
+    """Longest time from connecting to the end of a client's first request head."""
     keepalive_s: float = 75.0
-    """How long a connection may wait for its next request."""
+    """Longest wait of a connection for its next request."""
     body_s: float = 60.0
-    """How long a client may take to send a request's body."""
+    """Longest time for sending a request's body."""
     send_s: float = 60.0
-    """How long a client may take none of what is sent to it."""
+    """Longest time in which a client takes nothing that is sent to it."""
     ping_s: float = 5.0
-    """How long a stream is silent."""
+    """Longest silence of a stream."""

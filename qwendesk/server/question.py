@@ -24,7 +24,7 @@ class ClientMessage(msgspec.Struct, frozen=True):
     answers: str = ""
     """The id of the call whose result this is."""
     stage: Stage = ""
-    """How far an answer is whose reasoning stood in its text, as in the engine's Begun."""
+    """Progress of an answer whose reasoning stood in its text, as in the engine's Begun."""
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +44,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     """As in the engine's Generate request."""
     stream: bool = False
     include_usage: bool = True
-    """Whether a stream of chat completions ends with the usage."""
+    """True if a stream of chat completions ends with the usage."""
 
 
 def message(role: str, parts: Sequence[Part], **values: Any) -> Message:

@@ -21,7 +21,7 @@ _SHORTEST_S = 0.5
 class ServedRequest(msgspec.Struct, frozen=True):
     id: int
     program: str
-    """What the client calls itself."""
+    """Name that the client gives itself."""
     key_name: str
     path: str
     began_s: float
@@ -32,11 +32,11 @@ class ServedRequest(msgspec.Struct, frozen=True):
     reasoning_tokens: int = 0
     answer_tokens: int = 0
     writing_since_s: float = 0.0
-    """When its first token came, in seconds since 1970."""
+    """Time of its first token, in seconds since 1970."""
     tok_s: float = 0.0
     """Decode speed: so far, and the engine's own figure at the end."""
     problem: str = ""
-    """Why it was refused, or failed."""
+    """Reason why it was refused, or failed."""
     ignored: str = ""
     """The fields that had no effect, as the client is told."""
 

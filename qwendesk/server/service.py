@@ -50,7 +50,7 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     certificate: Certificate | None = None
     """None makes one where one is needed."""
     most_waiting: int = 16
-    """How many requests may wait for their turn; further ones are refused."""
+    """Maximum number of requests that wait for their turn; further ones are refused."""
     network_port: int | None = None
     """The port at which other PCs reach the server too, always with TLS; None lets none in."""
 

@@ -19,9 +19,9 @@ from qwendesk.settings.service import SettingsService
 class SwitchState(msgspec.Struct, frozen=True):
     is_busy: bool = False
     problem: str = ""
-    """Why the server doesn't run although it should; "" if it runs or is off."""
+    """Reason why the server doesn't run although it should; "" if it runs or is off."""
     is_port_taken: bool = False
-    """Whether another port would help."""
+    """True if another port would help."""
 
 
 class ServerSwitch:

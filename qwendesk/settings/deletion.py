@@ -40,7 +40,7 @@ class DeletionLeftover(msgspec.Struct, frozen=True):
 
 class _Note(msgspec.Struct, frozen=True):
     models: bool = False
-    """Whether the models in the app's own folder are to be deleted too."""
+    """True if the models in the app's own folder are to be deleted too."""
     left: tuple[DeletionLeftover, ...] | None = None
     """None until the deletion is finished."""
 

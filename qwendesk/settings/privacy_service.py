@@ -21,7 +21,7 @@ class DeletionRequest(msgspec.Struct, frozen=True):
     """What the user agreed to delete."""
 
     models: bool
-    """Whether the models in the app's own folder are deleted too."""
+    """True if the models in the app's own folder are deleted too."""
     emptied: tuple[Path, ...] = ()
     """Links whose targets are emptied too."""
 

@@ -28,7 +28,7 @@ class Findings(msgspec.Struct, frozen=True):
 
     damage: str = ""
     is_index_damaged: bool = False
-    """Whether the full-text index must be rebuilt."""
+    """True if the full-text index must be rebuilt."""
 
 
 def header_problem(path: Path) -> str:

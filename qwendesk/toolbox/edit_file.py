@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from qwendesk.core.tool_context import CallContext
-from qwendesk.core.translation import mark
+from qwendesk.core.translation import mark, tr
 from qwendesk.toolbox.edit_history import EditHistory, FileEdit, overwrite
 from qwendesk.toolbox.folder_access import FolderAccess
 from qwendesk.toolbox.folder_files import read_text
@@ -23,12 +23,12 @@ class Change(msgspec.Struct, frozen=True):
     before: str
     after: str
     is_new: bool = False
-    """Whether there was no file."""
+    """True if there was no file."""
 
     @property
     def shown(self) -> str:
         """The change as the user reads it."""
-        return difference(self.before, self.after, self.name) or f"{self.name}: a new, empty file"
+        return difference(self.before, self.after, self.name) or tr("{0}: a new, empty file", self.name)
 
 
 async def _preview(arguments: Arguments, context: CallContext) -> str:

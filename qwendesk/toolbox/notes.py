@@ -29,7 +29,7 @@ class NotesState(msgspec.Struct, frozen=True):
     notes: tuple[Note, ...] = ()
     """The oldest first."""
     problem: str = ""
-    """Why notes can't be read or saved, in a sentence; "" if they can."""
+    """Reason why notes can't be read or saved, in a sentence; "" if they can."""
 
 
 def notes_file() -> Path:

@@ -13,7 +13,7 @@ from qwendesk.hub.access_tokens import SEARCH_HOST, TokenPlace, delete_token, sa
 class SearchKeyState(msgspec.Struct, frozen=True):
     place: TokenPlace = "nowhere"
     problem: str = ""
-    """Why the last change failed; "" if it did not."""
+    """Reason why the last change failed; "" if it did not."""
 
 
 class SearchKeyService:

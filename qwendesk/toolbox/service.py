@@ -44,7 +44,7 @@ class Grants(msgspec.Struct, frozen=True):
 
     always: tuple[Grant, ...] = ()
     allowed: dict[str, str] = {}
-    """How tools of others were when the user last allowed a call: their fingerprints by name."""
+    """Fingerprints by name of the tools of others when the user last allowed a call."""
 
 
 def consents_file() -> JsonFile[Grants]:

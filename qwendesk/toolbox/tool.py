@@ -46,30 +46,30 @@ class Tool(msgspec.Struct, frozen=True):
     run: Callable[[Arguments, CallContext], Awaitable[str | ToolResult]]
     """Returns the result, often text alone. Raises ToolError."""
     preview: Callable[[Arguments, CallContext], Awaitable[str]] | None = None
-    """What the user sees before consent in place of the arguments, such as a diff. Raises ToolError."""
+    """Preview before consent in place of the arguments, such as a diff. Raises ToolError."""
     icon: str = "tool"
     command_name: str = ""
-    """What `qwendesk ask --tools` calls it; tools with the same name are on together. "" for none."""
+    """Name in `qwendesk ask --tools`; tools with the same name are on together. "" for none."""
     shows_code: bool = False
-    """Whether its arguments and results are code and what it printed, whose columns matter."""
+    """True if its arguments and results are code and what it printed, whose columns matter."""
     changes_files: bool = False
-    """Whether its arguments are a change of a file, which can be undone."""
+    """True if its arguments are a change of a file, which can be undone."""
     is_trusted: bool = False
-    """Whether its results never hold text of others."""
+    """True if its results never hold text of others."""
     is_described_by_others: bool = False
-    """Whether others wrote its description, which the model reads in every chat that has the tool."""
+    """True if others wrote its description, which the model reads in every chat that has the tool."""
     provider: str = ""
     """The program or the address behind it, if it is not the app: a consent counts for that one alone."""
     switch: str = ""
     """By what it is on in a chat, together with others, such as all of a server's; "": by its own name."""
     limit_s: float = 0.0
-    """How long a call may take, in seconds; 0 for the limit of most tools."""
+    """Longest duration of a call, in seconds; 0 for the limit of most tools."""
     needs_folder: bool = False
-    """Whether it works in the folders that the user picked for the chat."""
+    """True if it works in the folders that the user picked for the chat."""
     group: str = ""
-    """What the user sees in place of the titles of tools that are on or off together."""
+    """Title in place of those of tools that are on or off together."""
     asks_each_time: bool = False
-    """Whether a consent counts for one call only, in every chat."""
+    """True if a consent counts for one call only, in every chat."""
     find_obstacle: Callable[[], Awaitable[str]] | None = None
     """Returns why the tool can't be used on this PC, in a sentence for the user; "" if it can. None: it can."""
 

@@ -28,11 +28,9 @@ def bind_field(
     observed: Observed[StateT],
     field: Callable[[StateT], FieldT],
     show: Callable[[FieldT], None],
-    *,
-    every_ms: int = 0,
 ) -> None:
     """Call `show` with `field(state)` now and whenever that value changes. See `bind`."""
-    _show_now_and_later(owner, observed, field, show, every_ms)
+    _show_now_and_later(owner, observed, field, show, 0)
 
 
 def follow(

@@ -62,10 +62,12 @@ class IconButton(QToolButton):
 class TextButton(QPushButton):
     """A button with text and an optional icon. `kind` selects its style in the stylesheet."""
 
+    # A space keeps the text off the icon: Qt has no option for that.
+
     def __init__(
         self, text: str = "", *, kind: str = "", icon_name: str = "", role: str = "text_dim", size: int = 16
     ) -> None:
-        super().__init__(text)
+        super().__init__(f" {text}" if text and icon_name else text)
         if kind:
             self.setProperty("kind", kind)
         self.setAutoDefault(False)

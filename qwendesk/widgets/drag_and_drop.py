@@ -58,7 +58,7 @@ def picture_mime(path: Path, data: bytes | None) -> QMimeData:
     return mime
 
 
-def run_drag(source: QWidget, mime: QMimeData, actions: Qt.DropAction = Qt.DropAction.CopyAction) -> None:
+def run_drag(source: QWidget, mime: QMimeData) -> None:
     """Drag `mime` with a thumbnail of `source` at the pointer until it is dropped."""
     drag = QDrag(source)
     drag.setMimeData(mime)
@@ -68,7 +68,7 @@ def run_drag(source: QWidget, mime: QMimeData, actions: Qt.DropAction = Qt.DropA
             2 * _SIDE, _SIDE, Qt.AspectRatioMode.KeepAspectRatio, Qt.TransformationMode.SmoothTransformation
         )
     drag.setPixmap(look)
-    drag.exec(actions)
+    drag.exec(Qt.DropAction.CopyAction)
 
 
 def make_draggable(widget: QWidget, mime: Callable[[], QMimeData]) -> DragStart:

@@ -39,8 +39,8 @@ class Tasks(QObject):
     failed = Signal(str, str)
     """An unexpected error; carries the title and sentence to show. Details are in the log."""
 
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._running: set[asyncio.Task[Any]] = set()
         app = QCoreApplication.instance()
         if app is not None:

@@ -54,9 +54,9 @@ class SingleInstance(QObject):
     asked = Signal(object)
     """Carries a Handover."""
 
-    def __init__(self, names: Sequence[str] | None = None, parent: QObject | None = None) -> None:
+    def __init__(self, names: Sequence[str] | None = None) -> None:
         """`names` are the socket names to use, by default those of `server_names`."""
-        super().__init__(parent)
+        super().__init__()
         self._names = tuple(server_names() if names is None else names)
         self._server = QLocalServer(self)
         self._server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)

@@ -36,7 +36,7 @@ class BannerContent(msgspec.Struct, frozen=True):
 class BannerState(msgspec.Struct, frozen=True):
     content: BannerContent | None = None
     crash: EngineExit | None = None
-    """How the engine exited last, as long as the user should know it."""
+    """Last exit of the engine, as long as the user should know of it."""
     crashed_with: LoadOptions | None = None
     """The load options that were requested then."""
 
@@ -188,7 +188,7 @@ class Banner(QWidget):
         self._more.setCheckable(True)
         describe(self._more, "banner.details", tr("Details"), tr("Show the engine's output"))
         self._more.toggled.connect(self._details.setVisible)
-        self._copy = TextButton(" " + tr("Copy"), kind="quiet", icon_name="copy")
+        self._copy = TextButton(tr("Copy"), kind="quiet", icon_name="copy")
         describe(self._copy, "banner.copy", tr("Copy"), tr("Copy this message with its details"))
         self._copy.clicked.connect(self._copy_all)
         row.addWidget(self._more)

@@ -16,7 +16,7 @@ class ModelOffer(QObject):
     """Shows the offer above the chat until another chat is opened or another model is requested."""
 
     shown = Signal(bool)
-    """Whether an offer is now shown."""
+    """True if an offer is now shown."""
     load_asked = Signal(str)
     """Path of the model."""
     announced = Signal(str)
@@ -39,12 +39,14 @@ class ModelOffer(QObject):
         self.withdraw()
         if not model or model == self._requested:
             return
-        name = tr("the built-in demo") if is_demo(model) else model_title(model)
+        title = tr("This chat was answered by {0}", model_title(model))
+        if is_demo(model):
+            title = tr("This chat was answered by the built-in demo")
         load = NoticeAction("load", tr("Load it"), model, lambda: self._load(model))
         sentence = tr("You can also continue with the loaded model.")
         if not self._requested:
             sentence = tr("No model is loaded.")
-        self._notice = Notice(NOTICE, tr("This chat was answered by {0}", name), sentence, (load,))
+        self._notice = Notice(NOTICE, title, sentence, (load,))
         self._notice.destroyed.connect(self._forget)
         self._requested_at_offer = self._requested
         self._page.add_above(self._notice)

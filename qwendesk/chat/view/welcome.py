@@ -66,7 +66,7 @@ class WelcomePage(QWidget):
         self._chips: list[TextButton] = []
         self._columns = 0
         self._make_chips()
-        choose = TextButton(" " + tr("Choose a real model"), kind="link", icon_name="model", role="text_link")
+        choose = TextButton(tr("Choose a real model"), kind="link", icon_name="model", role="text_link")
         describe(choose, "welcome.choose", tr("Choose a real model"), tr("See which models fit this PC"))
         choose.clicked.connect(self.offers_asked)
         self._choose = choose

@@ -120,7 +120,7 @@ class HiddenContent(msgspec.Struct, frozen=True, kw_only=True):
     opens_turn: TurnKind | None = None
     """Set if a user or tool message begins with this."""
     role: Literal["message", "reasoning", "other"] = "other"
-    """Whether this is content of a message, earlier reasoning, or anything else."""
+    """True if this is content of a message, earlier reasoning, or anything else."""
 
 
 class Placeholders:

@@ -68,7 +68,7 @@ class Prompt(msgspec.Struct, frozen=True):
     boundaries: tuple[Boundary, ...]
     """In order, at most one at each position. One at (0, 0) is possible."""
     opens_reasoning: bool
-    """Whether the prompt, without the partial answer, ends inside an open `<think>`."""
+    """True if the prompt, without the partial answer, ends inside an open `<think>`."""
     begun: tuple[int, ...] = ()
     """The tokens of the partial answer, tokenized by itself. At the end of the pieces its tokens may differ, because
     there it is tokenized together with the text before it.

@@ -76,11 +76,11 @@ class _Limits(msgspec.Struct, frozen=True):
 
     copies: float
     run: int
-    """How many tokens all copies together must have, so that short periods need more of them."""
+    """Minimum number of tokens of all copies together, so that short periods need more of them."""
     letter_share: float
     """The share of letters among the characters of a block, without white space, that makes it prose."""
     recent_words: int
-    """How many words the sentence rule looks back."""
+    """Words that the sentence rule looks back."""
 
 
 _LIMITS: dict[Part, _Limits] = {
@@ -198,10 +198,10 @@ class _Sentence(msgspec.Struct, frozen=True):
 
     text: str
     n_words: int
-    """How many words it counts for."""
+    """Number of words that it counts for."""
     n_seen: int
     period: int
-    """How many tokens ago it was seen last; 0 if never."""
+    """Tokens since it was seen last; 0 if never."""
 
     @property
     def is_frequent(self) -> bool:

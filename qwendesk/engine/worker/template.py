@@ -14,7 +14,7 @@ from qwendesk.core.generation_options import REASONING_EFFORTS
 from qwendesk.core.translation import mark
 from qwendesk.engine.protocol import TemplateAbilities
 from qwendesk.engine.worker.template_builtin import BUILTIN_CHATML
-from qwendesk.engine.worker.template_limits import Meter, TemplateSandboxLimits, TemplateTooCostly
+from qwendesk.engine.worker.template_limits import TEXT_TOO_LONG, Meter, TemplateSandboxLimits, TemplateTooCostly
 from qwendesk.engine.worker.template_sandbox import TemplateEnvironment
 
 __all__ = ["BUILTIN_CHATML", "ChatTemplate", "TemplateSandboxLimits", "TemplateTooCostly", "probe_abilities"]
@@ -84,7 +84,7 @@ class ChatTemplate:
             for piece in self._template.generate(values):
                 n_chars += len(piece)
                 if n_chars > self._limits.value_chars:
-                    raise TemplateTooCostly("makes texts too long for any prompt")
+                    raise TemplateTooCostly(TEXT_TOO_LONG)
                 meter.tick()
                 pieces.append(piece)
         except BadRequest:

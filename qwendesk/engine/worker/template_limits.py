@@ -10,6 +10,7 @@ from qwendesk.core.errors import BadRequest
 from qwendesk.core.translation import mark
 
 MAX_NUMBER_BITS = 65_536
+TEXT_TOO_LONG = mark("It was stopped because it makes texts too long for any prompt.")
 
 
 class TemplateSandboxLimits(msgspec.Struct, frozen=True):
@@ -27,8 +28,8 @@ class TemplateSandboxLimits(msgspec.Struct, frozen=True):
 class TemplateTooCostly(BadRequest):
     """The template needs more memory or time than any prompt should. Rendering it again does not help."""
 
-    def __init__(self, what: str) -> None:
-        super().__init__(mark("The chat template asks for too much"), mark("It was stopped because it {0}."), what)
+    def __init__(self, sentence: str, *values: object) -> None:
+        super().__init__(mark("The chat template asks for too much"), sentence, *values)
 
 
 class Meter:
@@ -42,25 +43,27 @@ class Meter:
     def tick(self) -> None:
         """Check the elapsed time."""
         if time.monotonic() > self._deadline:
-            raise TemplateTooCostly(f"ran for more than {self._limits.seconds:g} seconds")
+            raise TemplateTooCostly(
+                mark("It was stopped because it ran for more than {0} seconds."), f"{self._limits.seconds:g}"
+            )
 
     def allow_chars(self, n_chars: int) -> None:
         """Check and count a text of up to `n_chars` characters before it is created."""
         self._made_chars += max(0, n_chars)
         if n_chars > self._limits.value_chars or self._made_chars > self._limits.total_chars:
-            raise TemplateTooCostly("makes texts too long for any prompt")
+            raise TemplateTooCostly(TEXT_TOO_LONG)
         self.tick()
 
     def allow_items(self, n_items: int) -> None:
         """Check a list of `n_items` before it is created."""
         if n_items > self._limits.items:
-            raise TemplateTooCostly("makes lists too long for any prompt")
+            raise TemplateTooCostly(mark("It was stopped because it makes lists too long for any prompt."))
         self.tick()
 
     def allow_number(self, n_bits: int) -> None:
         """Check an integer of `n_bits` before it is computed."""
         if n_bits > MAX_NUMBER_BITS:
-            raise TemplateTooCostly("computes with numbers too large for any prompt")
+            raise TemplateTooCostly(mark("It was stopped because it computes with numbers too large for any prompt."))
 
     def shown_chars(self, value: Any) -> int:
         """Return the approximate length of `value` as text. Values that it contains several times count each time."""

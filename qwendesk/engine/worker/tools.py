@@ -26,7 +26,7 @@ class Parameter(msgspec.Struct, frozen=True):
     schema: Any
     """JSON schema of the value, as it came."""
     types: frozenset[str]
-    """Which of JSON_TYPES a value may have."""
+    """Those of JSON_TYPES that a value may have."""
     required: bool
 
     @property
@@ -40,10 +40,10 @@ class CallableTool(msgspec.Struct, frozen=True):
     schema: Mapping[str, Any]
     """JSON schema of the object of arguments."""
     arguments: Form
-    """What that schema says."""
+    """Content of that schema."""
     parameters: tuple[Parameter, ...]
     others: Parameter | None = None
-    """What holds for parameters with other names; None if there are none."""
+    """Schema of parameters with other names; None if there are none."""
 
     def parameter(self, name: str) -> Parameter | None:
         return next((each for each in self.parameters if each.name == name), self.others)

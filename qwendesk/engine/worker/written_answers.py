@@ -31,7 +31,7 @@ class Spelling(msgspec.Struct, frozen=True):
 
     piece: Callable[[int], bytes]
     is_end: Callable[[int], bool]
-    """Whether a token ends a message."""
+    """True if a token ends a message."""
     markers: frozenset[int]
     """Tokens that mean more than their text, such as `<tool_call>`."""
 
@@ -53,7 +53,7 @@ class Spelling(msgspec.Struct, frozen=True):
 
 class _WrittenAnswer(msgspec.Struct, frozen=True):
     n_before: int
-    """How many items are before it, up to the last marker of its prompt: text is tokenized from marker to marker."""
+    """Number of items before it, up to the last marker of its prompt: text is tokenized from marker to marker."""
     hash_before: int
     items: tuple[Item, ...]
 
@@ -100,7 +100,7 @@ class InterruptedAnswer(msgspec.Struct, frozen=True):
 
     tokens: tuple[int, ...]
     opens_reasoning: bool
-    """Whether the prompt before the answer ended inside an open `<think>`."""
+    """True if the prompt before the answer ended inside an open `<think>`."""
 
 
 class RecentAnswers:

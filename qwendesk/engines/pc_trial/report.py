@@ -66,7 +66,7 @@ class TrialAnswer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     has_picture: bool
     answer: str
     is_expected: bool
-    """It contains the words that the demo model was trained to say."""
+    """True if it contains the words that the demo model was trained to say."""
     is_as_on_cpu: bool | None
     """None if this is the CPU's answer itself, or if the CPU has none."""
     seconds: float
@@ -133,7 +133,7 @@ class EngineRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     backend: str
     is_usable: bool
     reason: str
-    """Why it can't be used; "" if it can."""
+    """Reason why it can't be used; "" if it can."""
     devices: tuple[DeviceInfo, ...] = ()
     models: tuple[ModelRun, ...] = ()
 

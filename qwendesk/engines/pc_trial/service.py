@@ -46,7 +46,7 @@ FindModels = Callable[[], Awaitable[Sequence[LoadOptions]]]
 class PcTrialState(msgspec.Struct, frozen=True):
     is_running: bool = False
     lines: tuple[str, ...] = ()
-    """What has been done, a line for each step."""
+    """Finished steps, a line for each."""
     report: PcTrialReport | None = None
     """The result of the latest trial; None before it ends."""
 

@@ -299,7 +299,7 @@ class EngineList(QFrame):
             row.deleteLater()
 
     def _foot(self) -> FlowLayout:
-        self._add = TextButton(" " + tr("Add engine from file…"), kind="link", icon_name="new")
+        self._add = TextButton(tr("Add engine from file…"), kind="link", icon_name="new")
         describe(
             self._add,
             "engine.add",
@@ -307,7 +307,7 @@ class EngineList(QFrame):
             tr("Add an engine that you have as a zip file or folder"),
         )
         self._add.clicked.connect(self.add_asked)
-        folder = TextButton(" " + tr("Open engines folder"), kind="link", icon_name="folder")
+        folder = TextButton(tr("Open engines folder"), kind="link", icon_name="folder")
         tip = tr("Open your engines folder. An engine that you put there is found after a restart.")
         describe(folder, "engine.folder", tr("Open engines folder"), tip)
         folder.clicked.connect(self.folder_asked)

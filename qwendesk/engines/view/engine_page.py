@@ -12,7 +12,7 @@ from qwendesk.core.devices import DeviceInfo, number_equal_names
 from qwendesk.core.number_format import show_decimal
 from qwendesk.core.plan import Comparison, DevicePlan, Plan, SpeedEstimate
 from qwendesk.core.redaction import redact_user_paths
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import mark, tr
 from qwendesk.core.units import show_bytes, show_expected, show_rate, show_tokens
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.engines.engine_choice import EngineChoice
@@ -48,7 +48,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     measured_tok_s: float | None = None
     """The speed that was measured on this PC with the loaded model's options."""
     next_step: str = ""
-    """What to do because the engine is outgrown; "" if it isn't."""
+    """Advice because the engine is outgrown; "" if it isn't."""
     compared: tuple[Comparison, ...] = ()
     """Predicted and measured memory of the loaded model."""
 
@@ -182,16 +182,17 @@ def _predicted(row: Comparison) -> str:
 
 
 def _parts(device: DevicePlan) -> str:
+    is_cpu = device.name == "CPU"
     parts = (
-        (tr("weights"), device.weights_bytes),
-        (tr("context"), device.kv_bytes + device.recurrent_bytes),
-        (tr("buffers"), device.compute_bytes),
-        (tr("pictures"), device.vision_bytes),
-        (tr("next-token layer"), device.draft_bytes),
-        (tr("the program and its cache") if device.name == "CPU" else tr("driver and other"), device.other_bytes),
-        (tr("used by the GPU"), device.gpu_bytes),
+        (mark("weights {0}"), device.weights_bytes),
+        (mark("context {0}"), device.kv_bytes + device.recurrent_bytes),
+        (mark("buffers {0}"), device.compute_bytes),
+        (mark("pictures {0}"), device.vision_bytes),
+        (mark("next-token layer {0}"), device.draft_bytes),
+        (mark("the program and its cache {0}") if is_cpu else mark("driver and other {0}"), device.other_bytes),
+        (mark("used by the GPU {0}"), device.gpu_bytes),
     )
-    detail = ", ".join(tr("{0} {1}", what, show_bytes(n_bytes)) for what, n_bytes in parts if n_bytes)
+    detail = ", ".join(tr(text, show_bytes(n_bytes)) for text, n_bytes in parts if n_bytes)
     total = show_bytes(device.total_bytes)
     if device.budget_bytes is None:
         return tr("{0}: {1}", total, detail)
@@ -309,7 +310,7 @@ class EnginePage(QScrollArea):
             self._test, "engine.test", tr("Test engine"), tr("Ask the built-in demo model about text and a picture")
         )
         self._test.clicked.connect(self.test_asked)
-        self._copy = TextButton(" " + tr("Copy diagnostics"), icon_name="copy")
+        self._copy = TextButton(tr("Copy diagnostics"), icon_name="copy")
         describe(self._copy, "engine.copy", tr("Copy diagnostics"), tr("Copy all of this, without any message text"))
         self._copy.clicked.connect(self.copy_all)
         self._measure = TextButton(tr("Measure this PC…"))

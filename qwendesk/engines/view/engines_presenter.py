@@ -32,7 +32,7 @@ class EnginesPresenter(QObject):
     """Connects the services to the list on the Engine page and to the pack that is offered at the first start."""
 
     offer_changed = Signal(bool, str)
-    """Whether there is a pack to offer at the first start, and why an installed engine can't use the GPU, or ""."""
+    """True if there is a pack to offer at the first start, and why an installed engine can't use the GPU, or ""."""
 
     def __init__(self, installed: InstalledEngines, engine: EngineService) -> None:
         engine_list = EngineList()

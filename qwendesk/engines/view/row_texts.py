@@ -51,7 +51,7 @@ class PackLine(msgspec.Struct, frozen=True, kw_only=True):
     progress: str = ""
     problem: str = ""
     hint: str = ""
-    """Why it would not run on this PC; "" if no reason is known."""
+    """Reason why it would not run on this PC; "" if no reason is known."""
     is_running: bool = False
     can_discard: bool = False
     is_offline: bool = False
@@ -235,9 +235,13 @@ def _needs(state: PackState) -> str:
     """Return "needs an NVIDIA card of compute capability 7.5 or newer and driver 525 or newer", or the known part."""
     pack = state.pack
     found = sorted(int(each) for each in pack.gpu_architectures if each.isdecimal())
-    parts = []
-    if found:
-        parts.append(tr("an NVIDIA card of compute capability {0} or newer", f"{found[0] // 10}.{found[0] % 10}"))
-    if pack.minimum_driver:
-        parts.append(tr("driver {0} or newer", pack.minimum_driver))
-    return tr("needs {0}", tr(" and ").join(parts)) if parts else ""
+    capability = f"{found[0] // 10}.{found[0] % 10}" if found else ""
+    if capability and pack.minimum_driver:
+        return tr(
+            "needs an NVIDIA card of compute capability {0} or newer and driver {1} or newer",
+            capability,
+            pack.minimum_driver,
+        )
+    if capability:
+        return tr("needs an NVIDIA card of compute capability {0} or newer", capability)
+    return tr("needs driver {0} or newer", pack.minimum_driver) if pack.minimum_driver else ""

@@ -100,8 +100,8 @@ class LinuxFdinfoProbe:
     load (amdgpu), the snapshot uses that instead.
     """
 
-    def __init__(self, root: Path = Path("/proc"), *, devices: str = "/dev/dri/") -> None:
-        self._root, self._devices = root, devices
+    def __init__(self, root: Path = Path("/proc")) -> None:
+        self._root = root
         self._others: dict[int, dict[str, ProcessMemory]] = {}
         self._others_read_at_s: float | None = None
         self._last_reading: tuple[int, float, Sequence[Client]] | None = None
@@ -168,7 +168,7 @@ class LinuxFdinfoProbe:
                 target = os.readlink(folder / name)  # noqa: PTH115 - half the cost, done for every descriptor
             except OSError:
                 continue
-            if target.startswith(self._devices):
+            if target.startswith("/dev/dri/"):
                 yield name
 
 

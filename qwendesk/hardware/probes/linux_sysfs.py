@@ -43,7 +43,7 @@ class PcieLink(msgspec.Struct, frozen=True):
     generation: int | None
     """Now: drivers lower it while the GPU is idle."""
     max_generation: int | None
-    """What both the card and its slot can do."""
+    """The lower of the abilities of the card and its slot."""
     width: int | None
     """Lanes in use."""
 

@@ -181,8 +181,8 @@ class GuideView(QTextBrowser):
 
     link_asked = Signal(str, str)
 
-    def __init__(self, folder: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, folder: str) -> None:
+        super().__init__()
         self._folder = folder
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setOpenLinks(False)

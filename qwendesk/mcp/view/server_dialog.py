@@ -207,7 +207,7 @@ class SecretRows(QWidget):
         self._n_made = 0
         self._list = QVBoxLayout()
         self._list.setSpacing(6)
-        add = TextButton(" " + add_text, kind="quiet", icon_name="new")
+        add = TextButton(add_text, kind="quiet", icon_name="new")
         describe(add, f"{name}.add", add_text, add_text)
         add.clicked.connect(lambda: self._add("").setFocus())
         bottom = QHBoxLayout()

@@ -60,7 +60,7 @@ class ServersSection(TitledCard):
         around.setContentsMargins(16, 4, 16, 8)
         row = FlowLayout()
         around.addLayout(row)
-        add = TextButton(" " + tr("Add a server…"), icon_name="new")
+        add = TextButton(tr("Add a server…"), icon_name="new")
         describe(add, "settings.mcp.add", tr("Add a server…"), tr("Enter a program or an address"))
         add.clicked.connect(self._add)
         paste = TextButton(tr("Paste JSON…"), kind="quiet")

@@ -36,7 +36,7 @@ class SpillStory(msgspec.Struct, frozen=True):
     choices: tuple[RemedyButton, ...] = ()
     note: str = ""
     busy: bool = False
-    """Whether the buttons are disabled because a remedy was chosen."""
+    """True if the buttons are disabled because a remedy was chosen."""
 
 
 def story_of(meters: MeterState, state: RemedyState, *, on_windows: bool) -> SpillStory | None:

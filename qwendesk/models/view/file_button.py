@@ -114,7 +114,7 @@ class ProblemLine(QWidget):
         self._text.setProperty("kind", "error")
         self._text.setTextFormat(Qt.TextFormat.PlainText)
         self._text.setWordWrap(True)
-        retry = TextButton(" " + tr("Retry"), icon_name="again")
+        retry = TextButton(tr("Retry"), icon_name="again")
         describe(retry, f"{name}.retry", tr("Retry"), tr("Try again"))
         retry.clicked.connect(self.retry_asked)
         column = QVBoxLayout(self)

@@ -21,8 +21,8 @@ class FolderWatcher(QObject):
     changed = Signal()
     """A file or folder was added to or removed from one of the folders."""
 
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._system = QFileSystemWatcher(self)
         self._system.directoryChanged.connect(self.changed)
 

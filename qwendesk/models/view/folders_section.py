@@ -98,7 +98,7 @@ class FoldersSection(TitledCard):
         around.setContentsMargins(16, 4, 16, 8)
         row = FlowLayout()
         around.addLayout(row)
-        own = TextButton(" " + tr("Add a models folder…"), icon_name="folder")
+        own = TextButton(tr("Add a models folder…"), icon_name="folder")
         describe(
             own,
             "settings.folders.add",

@@ -27,7 +27,7 @@ class ModelActions(QObject):
     deletion_asked = Signal(object, str)
     """A ModelDeletion for the user to confirm, and why moving it to the trash failed ("" if that wasn't tried)."""
     search_asked = Signal(str)
-    """What to search for on Hugging Face."""
+    """Query for Hugging Face."""
     load_asked = Signal(object)
     """LoadOptions."""
     options_asked = Signal(object)

@@ -104,12 +104,12 @@ class MyModels(QWidget):
             tr("Also show models from LM Studio, Jan, Ollama, llama.cpp and the Hugging Face cache"),
         )  # fmt: skip
         self._apps.clicked.connect(self._actions.include_other_apps)
-        compare = TextButton(" " + tr("Check for updates"), icon_name="again")
+        compare = TextButton(tr("Check for updates"), icon_name="again")
         describe(
             compare, "models.my.compare", tr("Check for updates"), tr("Check Hugging Face for newer files"),
         )  # fmt: skip
         compare.clicked.connect(self._actions.check_for_updates)
-        folder = TextButton(" " + tr("Add folder…"), icon_name="folder")
+        folder = TextButton(tr("Add folder…"), icon_name="folder")
         describe(folder, "models.my.folder", tr("Add folder…"), tr("Use the models in a folder without copying them"))
         folder.clicked.connect(self.choose_folder)
         search_row, tools = QWidget(), QWidget()

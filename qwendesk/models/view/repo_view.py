@@ -60,7 +60,7 @@ class RepoView(QFrame):
         self._problem.setProperty("kind", "error")
         self._problem.setObjectName("hub.repo.problem")
         self._problem.setWordWrap(True)
-        self._retry = TextButton(" " + tr("Retry"), icon_name="again")
+        self._retry = TextButton(tr("Retry"), icon_name="again")
         describe(self._retry, "hub.repo.retry", tr("Retry"), tr("Ask Hugging Face again"))
         self._retry.clicked.connect(self._on_retry)
         title = FlowLayout()

@@ -69,7 +69,7 @@ class SearchTab(FileOffersTab):
         self._status.setObjectName("hub.status")
         self._status.setWordWrap(True)
         self._status.setProperty("kind", "dim")
-        self._search_again = TextButton(" " + tr("Retry"), icon_name="again")
+        self._search_again = TextButton(tr("Retry"), icon_name="again")
         describe(self._search_again, "hub.retry", tr("Retry"), tr("Ask Hugging Face again"))
         self._search_again.clicked.connect(self._search)
         self._status_row = widget_with(ResponsivePairLayout(self._status, self._search_again, least=_LEAST_QUERY))

@@ -82,8 +82,9 @@ def _conditions(speed: ExpectedSpeed, model: str) -> str:
 
 
 def _report_text(report: SpeedReport) -> str:
-    depth = tr("at {0}", show_tokens(report.depth)) if report.depth else tr("at the start")
-    rate = tr("{0} tok/s {1}", show_expected(report.range), depth)
+    rate = tr("{0} tok/s at the start", show_expected(report.range))
+    if report.depth:
+        rate = tr("{0} tok/s at {1}", show_expected(report.range), show_tokens(report.depth))
     known = (
         _cards(report),
         _ram(report),

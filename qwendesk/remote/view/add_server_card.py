@@ -34,7 +34,7 @@ class AddServerCard(TitledCard):
     add_asked = Signal(str, str)
     """The address and the key, which may be empty."""
     search_asked = Signal(str)
-    """Where to look: "pc" or "network"."""
+    """Place to look: "pc" or "network"."""
     stop_asked = Signal()
 
     def __init__(self) -> None:
@@ -110,7 +110,7 @@ class AddServerCard(TitledCard):
         fields.addWidget(self._add, 1, 2)
         fields.setColumnStretch(0, 3)
         fields.setColumnStretch(1, 2)
-        self._pc = TextButton(" " + tr("Find on this PC"), icon_name="search")
+        self._pc = TextButton(tr("Find on this PC"), icon_name="search")
         describe(self._pc, "engines.find.pc", tr("Find on this PC"), tr("Try the ports that servers usually have"))
         self._pc.clicked.connect(lambda: self.search_asked.emit("pc"))
         self._network = TextButton(tr("Search my network"), kind="quiet")

@@ -26,7 +26,7 @@ class ServerCard(QFrame):
     """The model, as `LoadOptions.model` has it."""
     refresh_asked = Signal()
     named = Signal(str)
-    """What the user calls the server now; "" for its own name."""
+    """Name that the user gives the server now; "" for its own name."""
     removal_asked = Signal()
 
     def __init__(self, number: int) -> None:

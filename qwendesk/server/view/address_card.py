@@ -71,7 +71,7 @@ class AddressCard(QFrame):
     port_entered = Signal(int)
     free_port_asked = Signal()
     network_asked = Signal(bool)
-    """Whether other PCs are to be let in, before the user has been asked about it."""
+    """True if other PCs are to be let in, before the user has been asked about it."""
     new_key_asked = Signal()
 
     def __init__(self) -> None:

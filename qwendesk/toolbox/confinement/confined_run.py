@@ -77,7 +77,7 @@ class Outcome(msgspec.Struct, frozen=True):
     """How a script ended."""
 
     output: str
-    """What it printed, errors included. Without a start, what bubblewrap said."""
+    """Its output, errors included. Without a start, the message of bubblewrap."""
     status: int | None = None
     """Its exit code, negative for a signal; None if it was stopped, or ended its supervisor."""
     files: tuple[LeftFile, ...] = ()

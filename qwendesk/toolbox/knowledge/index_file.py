@@ -111,7 +111,7 @@ class IndexedFile(msgspec.Struct, frozen=True):
     mtime_ns: int
     passages: tuple[Passage, ...] = ()
     problem: str = ""
-    """Why it could not be read; a sentence."""
+    """Reason why it could not be read; a sentence."""
 
 
 class Hit(msgspec.Struct, frozen=True):

@@ -34,7 +34,7 @@ class Internet(msgspec.Struct, frozen=True):
     connections: httpcore2.AsyncNetworkBackend
     """Judges IP addresses and connects to them."""
     ssl_context: ssl.SSLContext | None = None
-    """Whose certificates are trusted; None: those that the system trusts."""
+    """Trusted certificates; None for those that the system trusts."""
     proxies: Callable[[], Mapping[str, str]] = getproxies
     """Returns the system's proxies, by scheme."""
 

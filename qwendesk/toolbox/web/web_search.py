@@ -38,7 +38,7 @@ class SearchService(Protocol):
     title: str
     """As the user knows it."""
     host: str
-    """What the query is sent to."""
+    """Service that the query is sent to."""
 
     async def search(self, query: str) -> Sequence[FoundPage]:
         """Return the best results, the best first. Raise ToolError if the service can't be used or gives no answer."""

@@ -221,7 +221,7 @@ class WideTable(msgspec.Struct, frozen=True):
     rest: str
     """The text after the rows: an incomplete row, or the text after the table."""
     has_ended: bool
-    """Whether the table has ended, so that `rest` isn't part of it."""
+    """True if the table has ended, so that `rest` isn't part of it."""
     lines: str
     """The source of the head."""
 

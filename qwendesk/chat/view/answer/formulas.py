@@ -57,7 +57,7 @@ class Drawing(msgspec.Struct, frozen=True):
     width: float
     height: float
     depth: float
-    """How far the box extends below the baseline."""
+    """Depth of the box below the baseline."""
 
 
 def is_drawable(source: str) -> bool:

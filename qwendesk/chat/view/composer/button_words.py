@@ -14,9 +14,9 @@ class ButtonWords:
         self._level = 0
 
     def set(self, button: QPushButton, *texts: str) -> None:
-        """Set the three texts of a button of the row, each with the space that keeps it off the button's icon."""
-        self._texts[button] = texts
-        button.setText(texts[self._level])
+        """Set the three texts of a button of the row. A space keeps each off the button's icon."""
+        self._texts[button] = tuple(text and f" {text}" for text in texts)
+        button.setText(self._texts[button][self._level])
 
     def fit(self) -> None:
         """Show the longest texts that fit beside all else that the row shows now. Call this after it was laid out."""

@@ -248,5 +248,9 @@ def _size_label(size: str, side: int) -> str:
     return tr("{0} · at most {1} px", _size_name(size), show_count(side)) if side else _size_name(size)
 
 
-def _short_name(name: str, max_length: int = 34) -> str:
-    return name if len(name) <= max_length else name[: max_length - 13] + "…" + name[-12:]
+_MOST_NAME = 34
+"""Characters of a name that are shown."""
+
+
+def _short_name(name: str) -> str:
+    return name if len(name) <= _MOST_NAME else name[: _MOST_NAME - 13] + "…" + name[-12:]

@@ -158,10 +158,9 @@ class Composer(QFrame):
         self._budgets.show_reason(budget_reason(report))
         tip = tr("Thinks before answering. Better on hard questions, but slower.")
         if report is not None and not can:
-            tip = tr(
-                "This model can't think before it answers. {0}",
-                report.template.notice or tr("Its chat template doesn't support it."),
-            )
+            tip = tr("This model can't think before it answers: its chat template doesn't support it.")
+            if report.template.notice:
+                tip = tr("This model can't think before it answers. {0}", report.template.notice)
         describe(self._thinking, "composer.thinking", tr("Thinking"), tip, COMMANDS["thinking"].shortcut)
         self._thinking.themed.show("thought", "text" if on and can else "text_dim")
 
@@ -327,7 +326,7 @@ class Composer(QFrame):
         )
         self._preset.setMenu(self._style_menu())
         self._answer_now = TextButton(kind="pill", icon_name="answer_now", role="text_link")
-        self._words.set(self._answer_now, " " + tr("Answer now"), "", "")
+        self._words.set(self._answer_now, tr("Answer now"), "", "")
         self.show_answer_now_reason("")
         self._answer_now.clicked.connect(self.answer_now_asked)
         self._send = TextButton(kind="primary", icon_name="send", role="on_fill", size=18)
@@ -391,7 +390,7 @@ def _busy_notice() -> str:
 def _thinking_texts(budget: int | None) -> tuple[str, str]:
     """Return a long and a short text of the thinking button; `budget` is None if thinking is off."""
     if budget is None:
-        return " " + tr("Thinking: Off"), " " + tr("Off")
+        return tr("Thinking: Off"), tr("Off")
     if budget < 0:
-        return " " + tr("Thinking: On"), " " + tr("On")
-    return " " + tr("Thinking: {0}", show_count(budget)), " " + show_count(budget)
+        return tr("Thinking: On"), tr("On")
+    return tr("Thinking: {0}", show_count(budget)), show_count(budget)

@@ -36,9 +36,9 @@ class PastedContent(msgspec.Struct, frozen=True):
     """Contents of image files that were embedded in HTML."""
     text: str = ""
     text_as_picture: QImage | None = None
-    """How `text` looks in the program that it is from. Office programs put text on the clipboard in both forms."""
+    """Picture of `text` in the program that it is from. Office programs put text on the clipboard in both forms."""
     n_missing: int = 0
-    """How many images the HTML names without their content. They are never downloaded."""
+    """Number of images that the HTML names without their content. They are never downloaded."""
 
     @property
     def has_files(self) -> bool:

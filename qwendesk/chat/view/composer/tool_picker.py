@@ -22,7 +22,7 @@ class ToolPicker(QObject):
     """Connects the composer's menu of tools with the settings of the chat."""
 
     obstacles_asked = Signal()
-    """It has to be known now which tools can't be used on this PC."""
+    """Asks for the tools that can't be used on this PC."""
 
     def __init__(self, composer: Composer, chat: ChatService, gauge: ContextGauge) -> None:
         super().__init__(composer)

@@ -187,12 +187,16 @@ def _elided(snippet: tuple[tuple[str, bool], ...], metrics: QFontMetrics, width:
     return (*kept, ("…", False))
 
 
-def _from_first_match(snippet: tuple[tuple[str, bool], ...], before: int = 12) -> tuple[tuple[str, bool], ...]:
+_BEFORE_MATCH = 12
+"""Characters that are shown before the first match."""
+
+
+def _from_first_match(snippet: tuple[tuple[str, bool], ...]) -> tuple[tuple[str, bool], ...]:
     """Return the snippet from just before the first match, so that it is visible in a narrow list."""
     if not snippet or snippet[0][1]:
         return snippet
     first = snippet[0][0]
-    if len(first) <= before:
+    if len(first) <= _BEFORE_MATCH:
         return snippet
-    cut = first[-before:]
+    cut = first[-_BEFORE_MATCH:]
     return (("…" + (cut.split(" ", 1)[1] if " " in cut else cut), False), *snippet[1:])

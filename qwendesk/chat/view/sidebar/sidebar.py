@@ -178,7 +178,7 @@ class Sidebar(QFrame):
         return row
 
     def _archive_row(self) -> QHBoxLayout:
-        self._back = TextButton(" " + tr("Back to chats"), kind="quiet", icon_name="archive", size=14)
+        self._back = TextButton(tr("Back to chats"), kind="quiet", icon_name="archive", size=14)
         describe(self._back, "chats.back", tr("Back to chats"), tr("Leave the archive"))
         self._back.clicked.connect(lambda: self.show_archive(on=False))
         self._back.hide()

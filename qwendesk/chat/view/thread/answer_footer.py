@@ -81,7 +81,7 @@ def _cut_off_note(turn: Turn, intents: TurnIntents) -> AnswerNote:
         if begun
         else (tr("Answer"), tr("Answer this question"))
     )
-    button = TextButton(" " + text, icon_name="resume" if begun else "again", role="text")
+    button = TextButton(text, icon_name="resume" if begun else "again", role="text")
     describe(button, f"thread.footer.resume.{turn.id}", text, tip)
     # Only the last answer can be continued. A missing answer can be requested anywhere.
     button.setHidden(begun and not intents.is_last(turn.id))
@@ -91,7 +91,7 @@ def _cut_off_note(turn: Turn, intents: TurnIntents) -> AnswerNote:
 
 def _thinking_loop_note(turn: Turn, intents: TurnIntents) -> AnswerNote:
     text = tr("Continue thinking")
-    button = TextButton(" " + text, icon_name="resume", role="text")
+    button = TextButton(text, icon_name="resume", role="text")
     tip = tr("Continue the thinking and answer again. This answer is kept as another version.")
     describe(button, f"thread.footer.think.{turn.id}", text, tip)
     sentence = tr("Thinking went round in circles, so QwenDesk began the answer.")
@@ -100,7 +100,7 @@ def _thinking_loop_note(turn: Turn, intents: TurnIntents) -> AnswerNote:
 
 def _repetition_note(turn: Turn, intents: TurnIntents) -> AnswerNote:
     text = tr("Try again")
-    button = TextButton(" " + text, icon_name="again", role="text")
+    button = TextButton(text, icon_name="again", role="text")
     describe(button, f"thread.footer.again.{turn.id}", text, tr("Answer again with more random sampling"))
     sentence = tr("The answer repeated itself, so QwenDesk stopped it.")
     return AnswerNote(turn.id, "repetition", sentence, button, intents.regenerate_varied, intents)
@@ -108,7 +108,7 @@ def _repetition_note(turn: Turn, intents: TurnIntents) -> AnswerNote:
 
 def _template_note(turn: Turn, intents: TurnIntents) -> AnswerNote:
     text = tr("Try another template")
-    button = TextButton(" " + text, icon_name="again", role="text")
+    button = TextButton(text, icon_name="again", role="text")
     tip = tr("Answer again with another built-in chat template, which this chat keeps")
     describe(button, f"thread.footer.template.{turn.id}", text, tip)
     notice, wanted = intents.template_notice(), intents.other_template

@@ -271,7 +271,7 @@ class AssistantMessage(QWidget):
         text.setPlainText(sentence)
         text.setObjectName(f"thread.failure.text.{self._turn_id}")
         text.setAccessibleName(tr("What went wrong"))
-        again = TextButton(" " + tr("Try again"), icon_name="again", role="text")
+        again = TextButton(tr("Try again"), icon_name="again", role="text")
         describe(again, f"thread.again.{self._turn_id}", tr("Try again"), tr("Ask the same question again"))
         again.clicked.connect(self.try_again)
         row.addWidget(text, 1)

@@ -37,9 +37,9 @@ class ScrollAnchor(msgspec.Struct, frozen=True):
     offset: int = 0
     """Pixels from the top of the section or row down to the top of the viewport."""
     in_text: bool = False
-    """Whether `section` and `offset` refer to the answer's text instead of the row."""
+    """True if `section` and `offset` refer to the answer's text instead of the row."""
     at_end: bool = True
-    """Whether the view is at the end and follows new text."""
+    """True if the view is at the end and follows new text."""
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Row:
     turn: Turn
     widget: UserMessage | AssistantMessage | None = None
     is_generating: bool = False
-    """Whether the answer is being generated. Its widget is then kept, because nothing else has the text so far."""
+    """True if the answer is being generated. Its widget is then kept, because nothing else has the text so far."""
     is_thinking_expanded: bool = False
 
     @property

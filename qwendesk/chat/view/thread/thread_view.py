@@ -84,9 +84,9 @@ class ThreadView(QScrollArea):
     page_asked = Signal(str, str)
     """Text and language of HTML or SVG to show in the browser."""
 
-    def __init__(self, previews: PreviewCache, budget: StepBudget | None = None) -> None:
+    def __init__(self, previews: PreviewCache) -> None:
         super().__init__()
-        self.budget = budget or StepBudget(self)
+        self.budget = StepBudget(self)
         """The time budget that all deferrable work of this view shares."""
         self.intents = TurnIntents(self)
         self.intents.calls.previews = previews

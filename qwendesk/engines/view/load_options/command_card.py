@@ -30,7 +30,7 @@ class CommandCard(QFrame):
         self.setObjectName(prefix)
         heading = QLabel(tr("Command line"))
         heading.setProperty("kind", "heading")
-        self._copy = TextButton(" " + tr("Copy"), kind="quiet", icon_name="copy")
+        self._copy = TextButton(tr("Copy"), kind="quiet", icon_name="copy")
         describe(self._copy, f"{prefix}.copy", tr("Copy"), tr("Copy the whole command"))
         self._copy.clicked.connect(self._on_copy)
         self._text = QPlainTextEdit()

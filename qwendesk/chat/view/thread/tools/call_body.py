@@ -42,7 +42,7 @@ class ResultTable(msgspec.Struct, frozen=True):
     columns: tuple[str, ...]
     lines: tuple[tuple[str, ...], ...]
     n_more: int = 0
-    """How many lines are left out."""
+    """Number of lines that are left out."""
 
 
 def decision_text(decision: Decision) -> str:
