@@ -263,7 +263,7 @@ class Parts(Owner):
         self._show_inspector("load")
         self.engines_view.load_tab.page().focus_option(key)
 
-    def _open_picker(self, *, for_options: bool = False) -> None:
+    def _open_picker(self, *, for_options: bool) -> None:
         picker = self.picker.open(for_options=for_options)
         picker.file_asked.connect(self.window.choose_model)
         picker.mmproj_asked.connect(self.window.choose_mmproj)

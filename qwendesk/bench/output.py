@@ -133,7 +133,7 @@ class JsonOutput:
         self._write(json.dumps(self._rows, ensure_ascii=False, indent=2) + "\n")
 
 
-def speed_cells(record: BenchRecord, row: BenchRow, swept: Sequence[str] = ()) -> dict[str, str]:
+def speed_cells(record: BenchRecord, row: BenchRow, swept: Sequence[str]) -> dict[str, str]:
     """Return the cells of a speed: the median and the standard deviation. `swept` are options with several values."""
     return {
         **_model_cells(record, swept),

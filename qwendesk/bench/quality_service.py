@@ -165,7 +165,7 @@ class QualityResult(msgspec.Struct, frozen=True):
 
 
 async def measure_quality(
-    engine: BenchEngine, options: LoadOptions, test: TextTest, decide: Decide | None, show: ShowFraction | None = None
+    engine: BenchEngine, options: LoadOptions, test: TextTest, decide: Decide | None, show: ShowFraction
 ) -> QualityResult | LoadFailure | BenchFailure:
     """Load a model without its vision file and score a text.
 

@@ -26,7 +26,7 @@ def options_text(record: BenchRecord) -> str:
     return " · ".join(parts)
 
 
-def share_text(record: BenchRecord, published: Sequence[SpeedReport] = ()) -> str:
+def share_text(record: BenchRecord, published: Sequence[SpeedReport]) -> str:
     """Return the whole text."""
     head = ("test", tr("with drafts"), tr("plain"), tr("reported"), tr("gain"))
     lines = [

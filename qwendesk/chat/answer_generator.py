@@ -70,9 +70,9 @@ class AnswerGenerator:
         models: "EngineService",
         saver: ChatSaver,
         notify: Callable[[ChatEvent], None],
-        incognito_images: IncognitoImages | None = None,
-        states: "StateFiles | None" = None,
-        tools: ChatTools | None = None,
+        incognito_images: IncognitoImages | None,
+        states: "StateFiles | None",
+        tools: ChatTools | None,
     ) -> None:
         """If `incognito_images` is given, no image of this request is written to disk. Then `states` must be None."""
         self.partial, self._incognito_images = partial, incognito_images

@@ -43,7 +43,7 @@ def current_part(part: ImagePart) -> ImagePart:
     return image_part(Path(part.path), part.longest_side)
 
 
-def scaled(part: ImagePart, in_memory: IncognitoImages | None = None) -> ImagePart:
+def scaled(part: ImagePart, in_memory: IncognitoImages | None) -> ImagePart:
     """Return the part to send: the image itself, or a copy of its `longest_side` in the cache. Blocks.
 
     The same image and size always yield the same copy, so that the engine finds it in its cache. If `in_memory` is

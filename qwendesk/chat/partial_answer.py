@@ -20,9 +20,7 @@ UNREADABLE = "This call could not be read. Write it again, exactly in the form t
 class PartialAnswer:
     """An answer that is generated from its beginning, or continued where it was cut off or where it called tools."""
 
-    def __init__(
-        self, chat_id: str, turn_id: int, node: ChatNode, *, keeps_thinking: bool = False, calls_again: bool = False
-    ) -> None:
+    def __init__(self, chat_id: str, turn_id: int, node: ChatNode, *, keeps_thinking: bool, calls_again: bool) -> None:
         """`node` is the answer in the tree; its id, parent, model and options are kept.
 
         With `keeps_thinking`, its reasoning goes on even if it had ended. With `calls_again`, it goes on with the calls

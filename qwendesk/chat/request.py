@@ -93,7 +93,7 @@ def without_last_answer(conversation: Conversation) -> Conversation:
     return conversation.with_turn(msgspec.structs.replace(conversation.turns[-1], answer=Answer()))
 
 
-def question_message(text: str, images: Iterable[ImagePart], documents: Iterable[DocumentPart] = ()) -> Message:
+def question_message(text: str, images: Iterable[ImagePart], documents: Iterable[DocumentPart]) -> Message:
     """Return a question: images first, then documents, then the text if there is any."""
     return Message(role="user", parts=(*images, *documents, *((TextPart(text),) if text else ())))
 

@@ -54,7 +54,7 @@ class Warmer:
         states: StateFiles,
         app: Observed[AppOptions],
         *,
-        tools: ChatTools | None = None,
+        tools: ChatTools | None,
         on_battery: Callable[[], bool] = runs_on_battery,
         delay_s: float = _DELAY_S,
     ) -> None:

@@ -88,7 +88,7 @@ class CommandLineTools:
         self,
         chosen: AskTools,
         terminal: Terminal,
-        ask: Callable[[str], str] | None = None,
+        ask: Callable[[str], str] | None,
         tools: Sequence[Tool] | None = None,
     ) -> None:
         """`ask` shows a question and returns what was typed; None if nobody can type. `tools` replaces the app's."""

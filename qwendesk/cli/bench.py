@@ -159,7 +159,7 @@ async def bench(options: argparse.Namespace, terminal: Terminal, interrupts: Int
     return status
 
 
-async def engine_of_this_pc(extra_bytes: int = 0) -> tuple[Callable[[], BenchClient], Decide]:
+async def engine_of_this_pc(extra_bytes: int) -> tuple[Callable[[], BenchClient], Decide]:
     """Return what makes clients of this PC's preferred engine, and the planner, which leaves `extra_bytes` free too."""
     make_client, planner = await planner_of_this_pc()
     return make_client, partial(planner.check, leave_bytes=extra_bytes)

@@ -51,7 +51,7 @@ def _exit_status(diagnosis: Diagnosis) -> int:
     return EXIT_PASSED if diagnosis.passed else EXIT_ENGINE_FAILED
 
 
-def report_of(diagnosis: Diagnosis, links: Sequence[LinkReport] = ()) -> str:
+def report_of(diagnosis: Diagnosis, links: Sequence[LinkReport]) -> str:
     """Return the diagnosis as readable text."""
     backends = ", ".join(diagnosis.backends) or tr("none")
     sections: list[tuple[str, list[str]]] = [

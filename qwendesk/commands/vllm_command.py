@@ -30,7 +30,7 @@ _YARN: Mapping[str, Any] = MappingProxyType(
 
 
 def vllm_arguments(
-    load: LoadOptions, answer: GenerationOptions, serving: Serving, *, windows: bool = False
+    load: LoadOptions, answer: GenerationOptions, serving: Serving, *, windows: bool
 ) -> tuple[list[str], list[str]]:
     """Return arguments of `vllm serve` about the model and the cards, and sentences to write beside the command."""
     repo, notes = fitting_repository(load, serving, "vLLM")

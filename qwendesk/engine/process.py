@@ -99,7 +99,7 @@ class WorkerProcess:
         command: Sequence[str],
         on_event: Callable[[AnyEvent], None],
         on_exit: Callable[["WorkerProcess", EngineExit], None],
-        environment: Mapping[str, str] | None = None,
+        environment: Mapping[str, str],
     ) -> "WorkerProcess":
         """Start a worker, with `environment` added to this process's own. Raise OSError if that fails."""
         if sys.platform == "win32":

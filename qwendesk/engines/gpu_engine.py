@@ -50,7 +50,7 @@ class GpuEngine:
         packs: PacksService,
         switch: EngineSwitch,
         settings: SettingsService,
-        set_up_engine: str = "",
+        set_up_engine: str,
     ) -> None:
         self._engines, self._packs, self._switch, self._settings = engines, packs, switch, settings
         self._set_up_engine = set_up_engine

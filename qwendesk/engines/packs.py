@@ -106,12 +106,12 @@ class PacksService:
         packs: tuple[EnginePack, ...],
         package_version: str,
         network: Callable[[], Network],
-        folder: Path | None = None,
+        folder: Path,
         on_platform: str = "",
         app: Observed[AppOptions] | None = None,
     ) -> None:
         """`network` returns the current connection settings. Their token is never sent."""
-        self._folder = folder or paths.data_folder() / "engines"
+        self._folder = folder
         self._network, self._app = network, app or Observed(AppOptions())
         here = on_platform or this_platform()
         fitting = [

@@ -36,8 +36,8 @@ def explanations(
     memory: MemoryUse,
     *,
     fits: bool,
-    spends_headroom: bool = False,
-    drive: DriveKind = "",
+    spends_headroom: bool,
+    drive: DriveKind,
 ) -> tuple[str, ...]:
     """Return a sentence for each choice, the most important first."""
     choices = (

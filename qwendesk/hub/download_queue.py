@@ -163,7 +163,7 @@ class DownloadQueue:
     Subscribers get a download's id, or "" if the order changed, on the thread of the change.
     """
 
-    def __init__(self, state_file: Path, hub: Callable[[], Hub], *, retry_policy: RetryPolicy | None = None) -> None:
+    def __init__(self, state_file: Path, hub: Callable[[], Hub], *, retry_policy: RetryPolicy | None) -> None:
         """Read the downloads from `state_file`. Call `start` to run them. `hub` is called for each download."""
         self._state_file, self._hub = state_file, hub
         self._retry_policy = retry_policy or RetryPolicy()

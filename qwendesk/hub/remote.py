@@ -68,13 +68,13 @@ class Location(msgspec.Struct, frozen=True):
 class Hub:
     """The Hub at one endpoint. Every method blocks, and raises HubError if it fails."""
 
-    def __init__(self, network: Network | None = None, is_cut: Callable[[], bool] = never_cut) -> None:
+    def __init__(self, network: Network, is_cut: Callable[[], bool] = never_cut) -> None:
         """`is_cut` returns True once no more requests are allowed; answers to running requests are then dropped."""
         from huggingface_hub import HfApi
 
         from qwendesk.hub.http_client import use_in_library
 
-        self.network = network or Network()
+        self.network = network
         self._is_cut = is_cut
         use_in_library(self.network, is_cut)
         # False, not None: with None the library would send a token that another program has saved on this PC.

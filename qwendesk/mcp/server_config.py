@@ -128,7 +128,7 @@ def save_secrets(server: ServerConfig, values: Mapping[str, str]) -> bool:
     return all(kept)
 
 
-def delete_secrets(server: ServerConfig, names: Sequence[str] | None = None) -> None:
+def delete_secrets(server: ServerConfig, names: Sequence[str] | None) -> None:
     """Delete the values of these names, or all of the server. Blocks."""
     for name in server.secret_names if names is None else names:
         delete_token(_key(server, name))

@@ -66,7 +66,7 @@ class MeterService:
         answers: AnswerMeter,
         remedies: RemedyService,
         *,
-        reader: SnapshotReader | None = None,
+        reader: SnapshotReader | None,
         app: Observed[AppOptions],
         measured: Measurements,
         clock: Callable[[], float] = time.monotonic,

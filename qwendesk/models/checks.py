@@ -62,7 +62,7 @@ class ChecksService:
         library: LibraryService,
         settings: SettingsService,
         catalog: CatalogService,
-        connect: "Callable[[], Hub] | None" = None,
+        connect: "Callable[[], Hub] | None",
     ) -> None:
         """`connect` makes the Hub to ask, on another thread; without it the Hub is never asked."""
         self._library, self._settings, self._catalog, self._connect = library, settings, catalog, connect

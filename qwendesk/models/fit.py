@@ -199,9 +199,7 @@ def estimate_fit(model: CatalogModel, n_bytes: int, mmproj_bytes: int, pc: Pc) -
 
 
 @functools.lru_cache(maxsize=512)
-def estimate_plan(
-    model: CatalogModel, n_bytes: int, mmproj_bytes: int, pc: Pc, options: LoadOptions = _AUTO_OPTIONS
-) -> Plan | None:
+def estimate_plan(model: CatalogModel, n_bytes: int, mmproj_bytes: int, pc: Pc, options: LoadOptions) -> Plan | None:
     """Return the plan for a file of `model` of which only the size is known; None if it doesn't fit. Cached."""
     mmproj = estimate_mmproj(mmproj_bytes) if mmproj_bytes else None
     return _first_fitting_plan(estimate_model(model, n_bytes), mmproj, machine_memory(pc), pc, options)

@@ -81,7 +81,7 @@ def state_of(
     return msgspec.structs.replace(state, notes=notes)
 
 
-def chip_of(check: ModelCheck, templates: Collection[str] = ()) -> Chip:
+def chip_of(check: ModelCheck, templates: Collection[str]) -> Chip:
     """Return the one word that the window and the command line say about a file."""
     main = main_finding(effective_findings(check, templates))
     if main is not None and main.chip is not None:
@@ -89,7 +89,7 @@ def chip_of(check: ModelCheck, templates: Collection[str] = ()) -> Chip:
     return "verified" if check.is_confirmed else "not_verified"
 
 
-def effective_findings(check: ModelCheck, templates: Collection[str] = ()) -> tuple[Finding, ...]:
+def effective_findings(check: ModelCheck, templates: Collection[str]) -> tuple[Finding, ...]:
     """Return the findings. If a replacement of a broken chat template is saved, that finding becomes the last note."""
     replaced = [each for each in check.findings if _is_replaced(each, templates)]
     others = (each for each in check.findings if each not in replaced)

@@ -88,7 +88,7 @@ def status_error(server: str, status: int, body: bytes, *, model: str = "", retr
     return _by_status(server, status, message, retry_after)
 
 
-def stream_error(server: str, error: Any, *, model: str = "") -> ServerError:
+def stream_error(server: str, error: Any, *, model: str) -> ServerError:
     """Return the error that a server sent in the middle of an answer."""
     code = error.get("code") if isinstance(error, dict) else None
     status = code if isinstance(code, int) and 400 <= code < 600 else 500

@@ -157,7 +157,7 @@ _REPORTED_LINK = "attachments_link"
 class Store:
     """The database with its chats and search, and the folder of attachments."""
 
-    def __init__(self, database: Database, folder: Path, *, keeps_attachments: bool = False) -> None:
+    def __init__(self, database: Database, folder: Path, *, keeps_attachments: bool) -> None:
         self._database = database
         self.folder = folder
         self.chats = ChatStore(database)

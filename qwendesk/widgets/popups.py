@@ -34,7 +34,7 @@ class Menu(QMenu):
     Qt's own menus, such as that of a text field, have square corners in the stylesheet.
     """
 
-    def __init__(self, parent: QWidget | None = None, title: str = "") -> None:
+    def __init__(self, parent: QWidget, title: str = "") -> None:
         super().__init__(title, parent)
         self.setProperty("kind", "menu")
         show_only_the_frame(self)

@@ -47,7 +47,7 @@ class ThemeKeeper(QObject):
     chosen = Signal()
     """`choice` or `text_scale` was set, even if the theme hasn't changed."""
 
-    def __init__(self, app: QApplication, choice: ThemeChoice = "system") -> None:
+    def __init__(self, app: QApplication, choice: ThemeChoice) -> None:
         super().__init__(app)
         self._app = app
         self._choice: ThemeChoice = choice
@@ -236,7 +236,7 @@ class Motion(QObject):
 
     changed = Signal()
 
-    def __init__(self, app: QApplication, parent: QObject | None = None) -> None:
+    def __init__(self, app: QApplication, parent: QObject) -> None:
         super().__init__(parent)
         self._app = app
         self._choice: MotionChoice = "system"

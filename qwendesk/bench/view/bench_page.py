@@ -25,7 +25,7 @@ class BenchPage(TabbedPage):
         self._corners: dict[str, QWidget] = {}
         self.tab_shown.connect(self._show_corner)
 
-    def add_bench_tab(self, key: str, title: str, widget: QWidget, corner: QWidget | None = None) -> None:
+    def add_bench_tab(self, key: str, title: str, widget: QWidget, corner: QWidget) -> None:
         """Add a tab at its place in ORDER, with the buttons that are shown beside the tabs while it is open."""
         self.add_tab(key, title, widget)
         if corner is not None:

@@ -32,7 +32,7 @@ class LastChatOpener(QObject):
         *,
         beat_s: float = _BEAT_S,
         now: Callable[[], float] = time.monotonic,
-        parent: QObject | None = None,
+        parent: QObject,
     ) -> None:
         super().__init__(parent)
         self._chat_list, self._tasks, self._guard = chat_list, window_tasks(), guard

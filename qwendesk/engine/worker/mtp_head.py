@@ -35,7 +35,7 @@ class MtpHead:
         ctx: C.llama_context_p,
         n_embd: int,
         n_vocab: int,
-        own_model: C.llama_model_p | None = None,
+        own_model: C.llama_model_p | None,
     ) -> None:
         """`ctx` has the context type MTP. It was made for the model of `target`, or for `own_model`: a file that has
         nothing but the head, and is freed with it.

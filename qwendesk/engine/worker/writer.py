@@ -73,7 +73,7 @@ class Writer:
 
     def __init__(
         self, session: Session, options: GenerationOptions, request_id: int, send: Callable[[Event], None], *,
-        in_reasoning: bool, loops: LoopWatch, calls: CallWriter | None = None, marks: TurnMarks | None = None,
+        in_reasoning: bool, loops: LoopWatch, calls: CallWriter | None, marks: TurnMarks | None = None,
     ) -> None:  # fmt: skip
         """`loops` gets all tokens of the answer, also those before the interruption, but none of the closing text.
 

@@ -93,7 +93,7 @@ def best_text(engines: EngineChoice) -> str:
     return tr("No engine runs here yet") if engines.trials and not engines.trying else tr("Checking the engines…")
 
 
-def note_text(engines: EngineChoice, wanted: str, *, waits: bool, adding: str = "") -> str:
+def note_text(engines: EngineChoice, wanted: str, *, waits: bool, adding: str) -> str:
     """Return why the engine in use is not the one that the user chose; "" if it is.
 
     `waits` tells that a change is waiting for the end of an answer. `adding` is the engine being added from a file.
@@ -124,7 +124,7 @@ def blind_engine_text(trial: EngineTrial) -> str:
     )
 
 
-def pack_line(state: PackState, hint: str = "", *, is_compiled_here: bool = False) -> PackLine:
+def pack_line(state: PackState, hint: str, *, is_compiled_here: bool) -> PackLine:
     """Return the line of a pack. `hint` says why it would not run on this PC; "" if no reason is known.
 
     `is_compiled_here` tells that the graphics driver compiles its code at the first load.

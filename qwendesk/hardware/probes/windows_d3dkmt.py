@@ -99,7 +99,7 @@ class Adapter(msgspec.Struct, frozen=True, kw_only=True):
     shared_bytes: int | None = None
 
 
-def reading_of(adapter: Adapter, budget_bytes: int | None = None) -> GpuReading | None:
+def reading_of(adapter: Adapter, budget_bytes: int | None) -> GpuReading | None:
     """Return the reading of an adapter; None for software renderers and adapters that only drive displays."""
     flags = adapter.flags
     if flags is not None and (flags & _SOFTWARE or not flags & _RENDER):

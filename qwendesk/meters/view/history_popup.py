@@ -62,7 +62,7 @@ class HistoryPopup(Popover):
         self._compared.setObjectName("meter.history.compared")
         column.addWidget(self._compared)
 
-    def show_history(self, meters: MeterState, compared: Sequence[Comparison] = ()) -> None:
+    def show_history(self, meters: MeterState, compared: Sequence[Comparison]) -> None:
         theme, points = current_theme(), meters.history
         now_s = points[-1].at_s if points else 0.0
         places = [1 - (now_s - point.at_s) / HISTORY_S for point in points]

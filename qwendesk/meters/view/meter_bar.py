@@ -110,7 +110,7 @@ class MeterBar(QFrame):
         self._counted_tokens = tokens
         self._show_context()
 
-    def show_meters(self, meters: MeterState, compared: tuple[Comparison, ...] = ()) -> None:
+    def show_meters(self, meters: MeterState, compared: tuple[Comparison, ...]) -> None:
         """Show the meters. `compared` is the predicted and actual memory use of the load."""
         self._meters, self._compared = meters, compared
         speeds = [point.tok_s for point in meters.history if point.tok_s is not None][-_CURVE_POINTS:]

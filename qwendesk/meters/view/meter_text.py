@@ -107,7 +107,7 @@ def segments_text(segments: Sequence[Segment]) -> str:
     return pair_text(total - sum(each.n_bytes for each in segments if each.kind == "free"), total)
 
 
-def shared_tooltip(segments: Sequence[Segment], compared: Sequence[Comparison] = ()) -> str:
+def shared_tooltip(segments: Sequence[Segment], compared: Sequence[Comparison]) -> str:
     """Return all numbers of a memory that GPU and CPU share, one on each line."""
     lines = [tr("GPU and CPU use the same memory")]
     lines += [tr("{0}: {1}", segment_name(each.kind), show_bytes(each.n_bytes)) for each in segments]

@@ -59,7 +59,7 @@ class ModelPicker(SearchPopover):
         last: str,
         parent: QWidget,
         *,
-        for_options: bool = False,
+        for_options: bool,
     ) -> None:
         """`last` is the path of the model that was used last; "" if there is none.
 

@@ -222,7 +222,7 @@ class QuantTable(QWidget):
     repo_asked = Signal(str)
     """The repository of another uploader whose files are asked for."""
 
-    def __init__(self, offer: Offer, speeds: Mapping[str, float], others: Sequence[OtherUploader] = ()) -> None:
+    def __init__(self, offer: Offer, speeds: Mapping[str, float], others: Sequence[OtherUploader]) -> None:
         """`speeds` are those that were measured on this PC, in tokens per second, by the name of the file."""
         super().__init__()
         self._offer, self._speeds = offer, speeds

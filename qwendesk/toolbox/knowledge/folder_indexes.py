@@ -94,7 +94,7 @@ class FolderIndexes:
             if (folder, in_memory) not in self._jobs:
                 self._start((folder, in_memory))
 
-    def read_again(self, folders: Sequence[str], *, in_memory: bool = False) -> None:
+    def read_again(self, folders: Sequence[str], *, in_memory: bool) -> None:
         """Look for changes in attached folders, once more in those that are being read."""
         for key in [(folder, in_memory) for folder in folders]:
             if key in self._jobs:

@@ -29,7 +29,7 @@ class PageContent(msgspec.Struct, frozen=True):
     text: str
 
 
-def read_content(page: Fetched, is_cancelled: Callable[[], bool] = lambda: False) -> PageContent:
+def read_content(page: Fetched, is_cancelled: Callable[[], bool]) -> PageContent:
     """Return title and text of a page. Raise ToolError if it has none that can be read, or if it was cancelled."""
     kind, charset = _type_of(page)
     if kind == "application/pdf":

@@ -25,7 +25,7 @@ _IN_PIECES = ("fence", "table_open")
 class AnswerSection:
     """Some adjacent blocks of an answer. `pane` is their widget, or None."""
 
-    def __init__(self, index: int, *, is_wide: bool = False) -> None:
+    def __init__(self, index: int, *, is_wide: bool) -> None:
         self.index = index
         self.blocks: list[SavedBlock] = []
         self._fresh: list[MarkdownBlock] = []

@@ -58,7 +58,7 @@ class AnswerView(QWidget):
 
     def __init__(
         self,
-        parent: QWidget | None = None,
+        parent: QWidget | None,
         formulas: FormulaCache | None = None,
         highlighter: Highlighter | None = None,
         budget: StepBudget | None = None,

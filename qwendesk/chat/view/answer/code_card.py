@@ -26,7 +26,7 @@ class CodeCard:
     Colours change the format of existing text but never its font, so nothing moves and selections are kept.
     """
 
-    def __init__(self, info: str, theme: Theme, highlighter: Highlighter | None = None) -> None:
+    def __init__(self, info: str, theme: Theme, highlighter: Highlighter | None) -> None:
         self.language = language_name(info)
         self.text = ""
         self.info = info

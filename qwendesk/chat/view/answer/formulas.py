@@ -150,7 +150,7 @@ class FormulaCache(QObject):
     drawn = Signal()
     """Some of the requested formulas are available now."""
 
-    def __init__(self, parent: QObject | None = None, run: Callable[[str, bool], Drawing | None] | None = None) -> None:
+    def __init__(self, parent: QObject, run: Callable[[str, bool], Drawing | None] | None = None) -> None:
         super().__init__(parent)
         self._run = run or (lambda source, displayed: draw(source, displayed=displayed))
         self._drawings: OrderedDict[_Key, Drawing | None] = OrderedDict()

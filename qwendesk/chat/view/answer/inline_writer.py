@@ -38,8 +38,8 @@ def write_inline(
     children: Sequence[Token],
     base: QTextCharFormat,
     theme: Theme,
-    formulas: FormulaCache | None = None,
-    sources: SourceLinks | None = None,
+    formulas: FormulaCache | None,
+    sources: SourceLinks | None,
 ) -> None:
     """Insert inline tokens at `cursor`. No image is ever fetched.
 

@@ -48,10 +48,10 @@ class MarkdownBlock(msgspec.Struct, frozen=True):
 def reparse_block(
     source: str,
     *,
-    is_continuation: bool = False,
-    has_continuation: bool = False,
-    number: int = 0,
-    columns: tuple[int, ...] = (),
+    is_continuation: bool,
+    has_continuation: bool,
+    number: int,
+    columns: tuple[int, ...],
 ) -> tuple[MarkdownBlock, ...]:
     """Return the blocks of a finished block's source, parsed again. `number` is the first number of an ordered list."""
     blocks = parse_blocks(source)

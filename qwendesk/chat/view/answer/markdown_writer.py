@@ -84,7 +84,7 @@ class MarkdownWriter:
         self,
         document: QTextDocument,
         theme: Theme,
-        formulas: FormulaCache | None = None,
+        formulas: FormulaCache | None,
         highlighter: Highlighter | None = None,
         sources: SourceLinks | None = None,
     ) -> None:

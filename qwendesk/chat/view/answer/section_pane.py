@@ -96,9 +96,9 @@ class SectionPane(TextPane):
     def __init__(
         self,
         formulas: FormulaCache,
-        highlighter: Highlighter | None = None,
-        parent: QWidget | None = None,
-        sources: SourceLinks | None = None,
+        highlighter: Highlighter | None,
+        parent: QWidget,
+        sources: SourceLinks | None,
     ) -> None:
         super().__init__(parent)
         self._formulas, self._highlighter, self._sources = formulas, highlighter, sources

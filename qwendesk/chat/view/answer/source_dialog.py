@@ -221,9 +221,7 @@ _GAP = 10
 class NumberedText(QPlainTextEdit):
     """Shows `lines`, numbered from `first`. Those from number `marked` to `last` are marked and scrolled to."""
 
-    def __init__(
-        self, lines: Sequence[str], first: int, marked: int = 0, last: int = 0, *, is_code: bool = True
-    ) -> None:
+    def __init__(self, lines: Sequence[str], first: int, marked: int, last: int, *, is_code: bool) -> None:
         super().__init__()
         self._first, self._marked, self._last, self._is_code = first, marked, last, is_code
         self._numbers = _Numbers(self)

@@ -19,7 +19,7 @@ class SourceIntents(QObject):
     opened = Signal(int, int)
     """Turn id and number: the user wants to see the place with this number."""
 
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self.place_of: Callable[[int, int], str] = lambda _turn_id, _number: ""
         """Returns what a number means in the answer of a turn, such as "notes.txt, lines 1-9"; "" for nothing."""

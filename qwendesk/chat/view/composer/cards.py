@@ -196,7 +196,7 @@ class DocumentCard(AttachmentCard):
     opened = Signal(object)
     """A DocumentPart whose text the user wants to see."""
 
-    def __init__(self, path: Path, document: DocumentPart, number: int, pages: str = "") -> None:
+    def __init__(self, path: Path, document: DocumentPart, number: int, pages: str) -> None:
         super().__init__(path, document.name, number)
         self.document = document
         self._pages = pages

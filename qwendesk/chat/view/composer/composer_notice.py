@@ -55,7 +55,7 @@ class ComposerNotice(QWidget):
     def sentence(self) -> str:
         return self._words.text()
 
-    def show_sentence(self, sentence: str, actions: tuple[NoticeAction, ...] = ()) -> None:
+    def show_sentence(self, sentence: str, actions: tuple[NoticeAction, ...]) -> None:
         """Show a sentence with buttons for `actions`; "" hides the notice."""
         self._words.setText(sentence)
         for action, button in self._buttons.items():

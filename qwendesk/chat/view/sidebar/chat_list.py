@@ -40,7 +40,7 @@ _ICON = 14
 class RowDelegate(QStyledItemDelegate):
     """Draws the rows. All have the same height, so that the view needn't measure each of 10,000 rows."""
 
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self.current_id = ""
         """Id of the open chat, which is highlighted."""

@@ -46,14 +46,14 @@ class AssistantMessage(QWidget):
     def __init__(
         self,
         turn_id: int,
-        formulas: FormulaCache | None = None,
-        highlighter: Highlighter | None = None,
-        budget: StepBudget | None = None,
-        calls: CallIntents | None = None,
-        sources: SourceIntents | None = None,
+        formulas: FormulaCache,
+        highlighter: Highlighter,
+        budget: StepBudget,
+        calls: CallIntents,
+        sources: SourceIntents | None,
     ) -> None:
         super().__init__()
-        self._turn_id, self._calls = turn_id, calls or CallIntents(self)
+        self._turn_id, self._calls = turn_id, calls
         self._formulas, self._highlighter, self._budget = formulas, highlighter, budget
         self._sources = SourceLinks(turn_id, sources) if sources is not None else None
         self._think_block: ThinkBlock | None = None

@@ -34,7 +34,7 @@ class CallIntents(QObject):
     edits_changed = Signal()
     """Files may have changed: rows ask again how theirs are."""
 
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self.looks: Mapping[str, ToolLook] = {}
         """The tools by the names by which the model calls them."""
@@ -102,7 +102,7 @@ class TurnIntents(QObject):
     edits_restored = Signal()
     """`edits` were restored. The messages open their editors."""
 
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self.is_last: Callable[[int], bool] = lambda _turn_id: False
         """Returns True for the conversation's last turn, the only one that can be continued."""

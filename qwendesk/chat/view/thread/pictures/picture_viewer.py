@@ -210,10 +210,10 @@ class PictureViewer(Dialog):
         paths: Sequence[Path],
         index: int,
         parent: QWidget,
-        incognito_images: IncognitoImages | None = None,
+        incognito_images: IncognitoImages,
     ) -> None:
         super().__init__(parent)
-        self._incognito_images = incognito_images or IncognitoImages()
+        self._incognito_images = incognito_images
         self._tasks = window_tasks()
         self._paths, self._index = tuple(paths), index
         self._image: QImage | None = None

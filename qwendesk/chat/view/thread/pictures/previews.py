@@ -44,7 +44,7 @@ def load_preview(path: Path, data: bytes | None = None) -> ImagePreview:
     return ImagePreview(path, width, height, image, data or b"")
 
 
-def store_pasted_image(image: QImage, incognito_images: IncognitoImages | None = None) -> ImagePart:
+def store_pasted_image(image: QImage, incognito_images: IncognitoImages | None) -> ImagePart:
     """Save a picture from the clipboard as PNG, named by its hash, in the app's cache or in `incognito_images`.
 
     Raise BadRequest if it cannot be saved.
@@ -52,7 +52,7 @@ def store_pasted_image(image: QImage, incognito_images: IncognitoImages | None =
     return store_image_data(_png(image), incognito_images)
 
 
-def store_image_data(data: bytes, incognito_images: IncognitoImages | None = None) -> ImagePart:
+def store_image_data(data: bytes, incognito_images: IncognitoImages | None) -> ImagePart:
     """Save the bytes of a picture file, named by its hash, in the app's cache or in `incognito_images`.
 
     Raise BadRequest if it isn't a picture or cannot be saved.
