@@ -33,8 +33,8 @@ class EventLoop(qasync.QEventLoop):  # type: ignore[misc,unused-ignore]
 
 
 _EVERY_MS = 60_000
+# As the third threshold of `gc`: far more young collections than one run of the app makes.
 _NEVER = 1_000_000
-"""As the third threshold of `gc`: far more young collections than one run of the app makes."""
 
 
 def keep_collector_quick() -> None:

@@ -41,26 +41,26 @@ from qwendesk.engines.idle_unload import CallLater, call_later_on_loop
 from qwendesk.settings.profiles import ProfilesService
 
 ResultT = TypeVar("ResultT")
+# How long auto-tune takes at most.
 LONGEST_S = 180.0
-"""How long auto-tune takes at most."""
 _REPEATS = 3
+# A test is stopped if it takes this many times as long as with the user's settings, and at least these seconds.
 _PATIENCE, _LEAST_LIMIT_S = 4.0, 3.0
-"""A test is stopped if it takes this many times as long as with the user's settings, and at least these seconds."""
+# Time between two looks at the memory of the GPU.
 _SAMPLE_S = 1.0
-"""Time between two looks at the memory of the GPU."""
 _PROMPTS, _ANSWERS = (128, 256, 512, 1024, 2048), (16, 32, 64, 128)
+# Show roughly how fast the model is, so that the tests get a fitting length.
 _PROBES = (SpeedTest(n_prompt=64, repeats=1), SpeedTest(text=TEXTS["text"], n_gen=8, repeats=1))
-"""Show roughly how fast the model is, so that the tests get a fitting length."""
 
 
+# Returns the plan of a load that isn't made. Blocks.
 MakePlan = Callable[[LoadOptions, Devices], Plan | LoadFailure]
-"""Returns the plan of a load that isn't made. Blocks."""
+# Returns what the header of the model says; None if it can't be read. Blocks.
 ReadFacts = Callable[[LoadOptions], ModelFacts | None]
-"""Returns what the header of the model says; None if it can't be read. Blocks."""
 
 
+# Returns the watch of a model that was just loaded by the process with this id.
 MakeWatch = Callable[[LoadReport, Sequence[DeviceInfo], int | None], EngineWatch]
-"""Returns the watch of a model that was just loaded by the process with this id."""
 
 
 class TuneRuns(Protocol):

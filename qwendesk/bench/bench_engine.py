@@ -17,10 +17,10 @@ from qwendesk.engine.contract import BenchClient
 from qwendesk.engine.load_failures import classify_load
 from qwendesk.engine.protocol import Benched, BenchProgress, Devices, LoadReport, RequestFailed
 
+# Decides every "auto", or returns why loading is impossible. Called on another thread, because it reads files.
 Decide = Callable[[LoadOptions, Devices], DecidedOptions | LoadFailure]
-"""Decides every "auto", or returns why loading is impossible. Called on another thread, because it reads files."""
+# Takes how much of a test is done, from 0 to 1.
 ShowFraction = Callable[[float], None]
-"""Takes how much of a test is done, from 0 to 1."""
 
 
 class BenchFailure(msgspec.Struct, frozen=True):

@@ -18,11 +18,11 @@ from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.core.translation import tr, tr_n
 from qwendesk.core.units import show_elapsed, show_rate
 
+# Words and single other characters, each with the white space before it; joined they are the text.
 _WORDS = re.compile(r"\s*(?:\w+|[^\w\s])")
-"""Words and single other characters, each with the white space before it; joined they are the text."""
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
+# Longer texts are compared line by line: the time grows with the square of the length.
 _MOST_PIECES = 4_000
-"""Longer texts are compared line by line: the time grows with the square of the length."""
 
 
 class TextRun(msgspec.Struct, frozen=True):

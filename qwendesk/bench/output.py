@@ -18,13 +18,13 @@ from qwendesk.core.benchmarks import Divergence, TextScore
 from qwendesk.core.units import GIB, MIB
 
 OutputFormat = Literal["md", "csv", "json", "jsonl"]
+# llama-bench's short names of columns; the others have the names of the options.
 _COLUMN_NAMES: Mapping[str, str] = MappingProxyType(
     {
         "n_gpu_layers": "ngl", "n_cpu_moe": "ncmoe", "n_threads": "threads", "flash_attn": "fa", "split_mode": "sm",
         "tensor_split": "ts", "devices": "dev", "override_tensor": "ot",
     }
 )  # fmt: skip
-"""llama-bench's short names of columns; the others have the names of the options."""
 _WIDTHS: Mapping[str, int] = MappingProxyType(
     {
         "model": 30,

@@ -13,8 +13,8 @@ from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.catalog_schema import SpeedReport
 from qwendesk.models.catalog_service import CatalogService
 
+# Files whose sizes differ by less than this factor have about the same speed.
 _LIKE_SIZE = 1.15
-"""Files whose sizes differ by less than this factor have about the same speed."""
 
 
 def find_published(options: LoadOptions, *, engine: EngineService, catalog: CatalogService) -> Sequence[SpeedReport]:

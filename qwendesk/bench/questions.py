@@ -15,8 +15,8 @@ from qwendesk.core.translation import tr
 from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.protocol import Delta, Finished, Generate, Measure, RequestFailed
 
+# The chat format of all Qwen models, with thinking off.
 _CHAT = "<|im_start|>user\n{0}<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
-"""The chat format of all Qwen models, with thinking off."""
 _CODE = """\
 class Shelf:
     def __init__(self, name, room):
@@ -32,11 +32,11 @@ class Shelf:
     def total_weight(self):
         return sum(box.weight for box in self.boxes)
 """
+# By the name of the test: one that suits a draft head, and one whose answer repeats what stands in the prompt.
 TEXTS = {
     "text": _CHAT.format("Explain in a few paragraphs how a bicycle stays upright while it is ridden."),
     "edit": _CHAT.format(f"Rename the class to Rack and change nothing else. Answer with the code only.\n\n{_CODE}"),
 }
-"""By the name of the test: one that suits a draft head, and one whose answer repeats what stands in the prompt."""
 
 _ANSWER_TOKENS = 16
 

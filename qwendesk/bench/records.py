@@ -16,8 +16,8 @@ from qwendesk.core.options import DecidedOptions
 from qwendesk.core.units import GIB
 from qwendesk.engine.protocol import LoadReport
 
+# How many runs of one model on one PC are kept.
 _MOST_RUNS = 5
-"""How many runs of one model on one PC are kept."""
 _MOST_KEPT = 100
 
 

@@ -16,8 +16,8 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.hub.catalog_schema import SpeedReport
 
+# Returns what others reported of this model. Blocks.
 FindPublished = Callable[[LoadOptions], Sequence[SpeedReport]]
-"""Returns what others reported of this model. Blocks."""
 
 
 class SpeedState(msgspec.Struct, frozen=True):

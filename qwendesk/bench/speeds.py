@@ -24,14 +24,14 @@ from qwendesk.core.units import show_duration, show_tokens
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.hub.gguf import read_facts
 
+# Names of the tests that ask a second question about what is in memory already.
 TURNS, PICTURE_TURNS = ("turn 1", "turn 2"), ("new picture", "same picture")
-"""Names of the tests that ask a second question about what is in memory already."""
+# The depths that are measured as far as they fit into the context.
 DEPTHS = (0, 2048, 8192, 32768, 131072)
-"""The depths that are measured as far as they fit into the context."""
+# How long the first question is, after which a second one is asked.
 _TURN_TOKENS = 2000
-"""How long the first question is, after which a second one is asked."""
+# Room for the question of a text and for the format of a chat.
 _SPARE_TOKENS = 512
-"""Room for the question of a text and for the format of a chat."""
 
 
 class SpeedPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -252,8 +252,8 @@ def _drafts_of(options: LoadOptions) -> Drafts:
         return "off"  # the load will say what is wrong
 
 
+# Prompts are about this much faster than generation where only that is known.
 _PROMPT_FACTOR = 12.0
-"""Prompts are about this much faster than generation where only that is known."""
 _LOAD_S, _FOLLOW_UPS_TOKENS = 5.0, 2500
 
 

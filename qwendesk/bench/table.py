@@ -60,8 +60,8 @@ def find_row(rows: Sequence[BenchRow], test: str, depth: int, *, with_drafts: bo
 
 
 _KINDS = ("pp", "tg", "text", "edit")
+# Depths that differ by less than this factor, or by less than _CLOSE tokens, are compared.
 _ALIKE = 1.5
-"""Depths that differ by less than this factor, or by less than _CLOSE tokens, are compared."""
 _CLOSE = 1024
 _LEAST_GAIN = 0.01
 

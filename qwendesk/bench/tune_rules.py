@@ -17,12 +17,12 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import Plan
 from qwendesk.core.translation import tr, tr_n
 
+# Load options by key that differ from the user's own settings.
 Changes = Mapping[str, Any]
-"""Load options by key that differ from the user's own settings."""
+# The typical turn whose time is to become short: a question with a document or some history, and its answer.
 PROMPT_TOKENS, ANSWER_TOKENS = 1500, 300
-"""The typical turn whose time is to become short: a question with a document or some history, and its answer."""
+# A smaller share of the time isn't worth a change, however exactly it was measured.
 LEAST_GAIN = 0.02
-"""A smaller share of the time isn't worth a change, however exactly it was measured."""
 _MOST_ROUNDS = 3
 
 
@@ -242,14 +242,14 @@ def _along(dimension: Dimension, best: TriedOptions) -> _Search:
     return best
 
 
+# Options that stay as the plan of the user's settings has them, because answers would be worse otherwise.
 PINNED = ("n_ctx", "type_k", "type_v", "vision")
-"""Options that stay as the plan of the user's settings has them, because answers would be worse otherwise."""
 _UBATCHES = (128, 256, 512, 1024, 2048, 4096)
+# Expert layers on the CPU, beyond those of the plan. Fewer need free memory, which the planner may not count on.
 _EXPERT_STEPS = (-4, -2, -1, 0, 1, 2, 4)
-"""Expert layers on the CPU, beyond those of the plan. Fewer need free memory, which the planner may not count on."""
 _DRAFTED = (2, 3, 5)
+# Shares of the model that move from the second GPU to the first.
 _SHIFTS = (-0.1, -0.05, 0.0, 0.05, 0.1)
-"""Shares of the model that move from the second GPU to the first."""
 
 
 class TuneInput(msgspec.Struct, frozen=True, kw_only=True):
@@ -306,8 +306,8 @@ def _text(key: str, value: Any) -> str:
     return f"{key} {value}"
 
 
+# Options that always change with another one, which names the change.
 _WITH_OTHERS = frozenset({"n_batch", "type_v"})
-"""Options that always change with another one, which names the change."""
 
 
 def _steps(values: Iterable[dict[str, Any]], own: Changes) -> tuple[dict[str, Any], ...]:

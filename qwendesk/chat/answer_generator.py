@@ -43,8 +43,8 @@ if TYPE_CHECKING:  # the types alone, so that a question loads less
     from qwendesk.engine.contract import AnswerStream, EngineClient
     from qwendesk.engines.engine_service import EngineService
 
+# Changes the options of one answer.
 Adjust = Callable[[GenerationOptions], GenerationOptions]
-"""Changes the options of one answer."""
 
 
 class _Asked(msgspec.Struct, frozen=True):

@@ -88,10 +88,10 @@ _METAS: Final = (
     '<meta name="referrer" content="no-referrer">'
 )
 _LINK: Final = re.compile(r"<(?=link(?:[\s/>]|\Z))", re.IGNORECASE)
+# Nothing is tried twice, so that a long text without an end doesn't stop the window.
 _PROLOG: Final = re.compile(
     r"\A\s*+(?:<\?xml[^>]*+>\s*+)?(?:<!DOCTYPE\s[^>\[]*+(?:\[[^\]]*+\])?[^>]*+>\s*+)?", re.IGNORECASE
 )
-"""Nothing is tried twice, so that a long text without an end doesn't stop the window."""
 _HTML, _SVG = ("html", "htm", "xhtml"), ("svg", "xml")
 
 

@@ -19,10 +19,10 @@ from qwendesk.store.chats import ChatStore
 from qwendesk.store.database import StoreFailure
 from qwendesk.store.opening import Store
 
+# How often a partial answer is saved: together with the duration of a write, a crash loses less than 1 s of text.
 PARTIAL_ANSWER_EVERY_S = 0.5
-"""How often a partial answer is saved: together with the duration of a write, a crash loses less than 1 s of text."""
+# When the app closes, it waits for the copies of attached files unless their disk hasn't responded for this long.
 STALLED_S = 5.0
-"""When the app closes, it waits for the copies of attached files unless their disk hasn't responded for this long."""
 _POLL_S = 0.2
 _FILE = "file"
 _logger = logging.getLogger(__name__)
@@ -48,8 +48,8 @@ class SavingWorksAgain(msgspec.Struct, frozen=True):
 SaverEvent = ChatSaved | SavingFailed | SavingWorksAgain
 
 
+# Chat id, kind of write, and id of the message or file. A later write replaces a failed one with the same key.
 _Key = tuple[str, str, str]
-"""Chat id, kind of write, and id of the message or file. A later write replaces a failed one with the same key."""
 
 
 _Write = Callable[[], Future[Any]]

@@ -15,14 +15,14 @@ from qwendesk.core.translation import tr
 _BUDGET = "thinking_budget"
 _EFFORT = "reasoning_effort"
 _FORMAT = "chat_format"
+# Options that are never part of a preset: they depend on the chat's subject, or are set by the Thinking button.
 _CHAT_ONLY = ("json_schema", "grammar", "enable_thinking", _BUDGET, _FORMAT)
-"""Options that are never part of a preset: they depend on the chat's subject, or are set by the Thinking button."""
 
+# Settings and options whose text the model reads.
 _READ_AS_TEXT = frozenset(("system_prompt", "thinking_close"))
-"""Settings and options whose text the model reads."""
 
+# Options that a preset may contain.
 PRESET_KEYS = tuple(key for key in table(GenerationOptions) if key not in _CHAT_ONLY)
-"""Options that a preset may contain."""
 
 
 def check_settings(settings: ChatSettings) -> None:
@@ -164,8 +164,8 @@ def _is_usable(settings: ChatSettings) -> bool:
 
 T = TypeVar("T")
 
+# Finds the part of a schema that a reference names; None if there is none.
 _Find = Callable[[Any], Any]
-"""Finds the part of a schema that a reference names; None if there is none."""
 _TYPES = ("object", "array", "string", "number", "integer", "boolean", "null")
 
 

@@ -9,8 +9,8 @@ import msgspec
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.messages import ImagePart
 
+# Folder of the pictures of an incognito chat. It is never created: their paths are only names.
 _FOLDER = Path("(in memory)")
-"""Folder of the pictures of an incognito chat. It is never created: their paths are only names."""
 
 
 class ChatState(msgspec.Struct, frozen=True, kw_only=True):

@@ -31,8 +31,8 @@ from qwendesk.engines.engine_service import EngineService
 
 CountFailure = RequestFailed | EngineExit
 
+# Placeholder for the next question, because templates expect one.
 _PROBE = text_message("user", "?")
-"""Placeholder for the next question, because templates expect one."""
 
 
 class ContextFill(msgspec.Struct, frozen=True, kw_only=True):

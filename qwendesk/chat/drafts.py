@@ -11,8 +11,8 @@ from qwendesk.store.chats import ChatStore
 from qwendesk.store.database import StoreFailure
 
 SAVE_EVERY_S = 0.5
+# Key of the draft of a chat without a message.
 NEW_CHAT = ""
-"""Key of the draft of a chat without a message."""
 
 
 class Drafts:

@@ -15,8 +15,8 @@ from qwendesk.core.errors import BadRequest
 from qwendesk.core.translation import tr
 from qwendesk.engine.protocol import LoadReport
 
+# The two messages of a turn.
 Part = Literal["question", "answer"]
-"""The two messages of a turn."""
 
 
 class ChatSaver(Protocol):

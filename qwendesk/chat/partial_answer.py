@@ -11,10 +11,10 @@ from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.engine.protocol import Begun, CallDelta, Called, Delta
 
 _NO_STATS = AnswerStats()
+# What the model reads about a call that was running when the app or the answer ended.
 INTERRUPTED = "This call was interrupted."
-"""What the model reads about a call that was running when the app or the answer ended."""
+# What the model reads about a call that could not be understood.
 UNREADABLE = "This call could not be read. Write it again, exactly in the form that was shown."
-"""What the model reads about a call that could not be understood."""
 
 
 class PartialAnswer:

@@ -16,8 +16,8 @@ from qwendesk.core.processes import is_running
 
 _logger = logging.getLogger(__name__)
 
+# Called with the id of the chat that was open last. Returns whether to open it at the start.
 MayReopen = Callable[[str], Awaitable[bool]]
-"""Called with the id of the chat that was open last. Returns whether to open it at the start."""
 
 
 async def always(_chat_id: str) -> bool:

@@ -25,11 +25,11 @@ from qwendesk.core.translation import tr
 from qwendesk.core.units import MIB, show_bytes
 from qwendesk.engine.protocol import LoadReport
 
+# Sent in place of an older picture that is left out, so that the answers about it still make sense to the model.
 PICTURE_LEFT_OUT = "[A picture was here.]"
-"""Sent in place of an older picture that is left out, so that the answers about it still make sense to the model."""
 DOCUMENT_LEFT_OUT = "[The document {0} was here.]"
+# Model cards advise no lower temperature for ordinary questions, and no higher penalty.
 _VARIED_TEMPERATURE, _MOST_PRESENCE_PENALTY = 0.7, 2.0
-"""Model cards advise no lower temperature for ordinary questions, and no higher penalty."""
 _VARIABLE = re.compile(r"\{date\}|\{model\}")
 
 
@@ -140,8 +140,8 @@ def _family(report: LoadReport) -> str:
     return family_of(report.architecture, report.name, Path(report.options.model).name)
 
 
+# Upper limit for the average of any text: prose and code have 3 to 6, tables padded with spaces up to 20.
 MAX_CHARACTERS_PER_TOKEN = 32
-"""Upper limit for the average of any text: prose and code have 3 to 6, tables padded with spaces up to 20."""
 _USUAL_CHARACTERS_PER_TOKEN = 4
 
 
@@ -188,8 +188,8 @@ def too_large_sentence(count: TokenCount) -> str:
     )
 
 
+# Limit of all images that one request contains as bytes. Encoded as text they must fit into a line of 64 MiB.
 MAX_BYTES_IN_REQUEST = 40 * MIB
-"""Limit of all images that one request contains as bytes. Encoded as text they must fit into a line of 64 MiB."""
 
 
 async def messages_to_send(

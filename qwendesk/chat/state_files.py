@@ -19,14 +19,14 @@ from qwendesk.engine.protocol import SaveState, StateSaved
 
 _logger = logging.getLogger(__name__)
 
+# A file is written this long after the last answer, so that a conversation in full swing writes nothing.
 _IDLE_S = 20.0
-"""A file is written this long after the last answer, so that a conversation in full swing writes nothing."""
+# While idle, a file is written again when the chat has grown by this many tokens and by an eighth: a long chat has
+# gigabytes, and an older file still saves nearly all of the work.
 _GROWN_TOKENS, _GROWN_SHARE = 1024, 8
-"""While idle, a file is written again when the chat has grown by this many tokens and by an eighth: a long chat has
-gigabytes, and an older file still saves nearly all of the work."""
 _UNLOAD_WAIT_S = 5.0
+# How long an unload and the end of the app wait for files to be written.
 _CLOSE_WAIT_S = 3.0
-"""How long an unload and the end of the app wait for files to be written."""
 _SUFFIX = ".state"
 
 

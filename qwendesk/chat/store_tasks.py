@@ -22,8 +22,8 @@ from qwendesk.store.opening import Store
 
 _logger = logging.getLogger(__name__)
 
+# Shorter than a day, because a PC may sleep in between.
 BACKUP_CHECK_EVERY_S = 3600.0
-"""Shorter than a day, because a PC may sleep in between."""
 
 _INHERITED_SETTINGS = "settings_of_new_chats"
 

@@ -16,10 +16,10 @@ from qwendesk.core.messages import CallRecord, Message, ToolCall, ToolStep
 from qwendesk.core.tool_context import CallContext
 from qwendesk.engine.protocol import LoadReport
 
+# How often the model may call tools in one answer; then it must answer.
 MOST_ROUNDS = 20
-"""How often the model may call tools in one answer; then it must answer."""
+# How many rounds in a row may have calls that could not be read.
 MOST_UNREADABLE = 2
-"""How many rounds in a row may have calls that could not be read."""
 _STOPPED = "The user stopped this call."
 _ANSWER_NOW = "The user wants the answer now, without this call."
 

@@ -25,10 +25,10 @@ from qwendesk.engines.engine_service import EngineService
 
 _logger = logging.getLogger(__name__)
 
+# How long after the last change the engine is asked, so that a burst of changes asks once.
 _DELAY_S = 0.3
-"""How long after the last change the engine is asked, so that a burst of changes asks once."""
+# After other answers nothing is processed ahead: they may be continued, which needs the memory as it is.
 _COMPLETE = ("eos", "stop_string")
-"""After other answers nothing is processed ahead: they may be continued, which needs the memory as it is."""
 
 
 def runs_on_battery() -> bool:

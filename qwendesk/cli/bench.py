@@ -44,6 +44,7 @@ EXIT_MEASURED, EXIT_CANNOT_LOAD, EXIT_ENGINE_FAILED = 0, 3, 4
 _PROMPT, _GEN, _REPEATS, _CHUNK = 512, 128, 5, 512
 _ROUND_CONTEXT, _SHORTEST_CHUNK = 256, 16
 
+# llama-bench's options that take lists: by load option, what stands for a value, the flags, and the help.
 _SWEPT: Mapping[str, tuple[str, tuple[str, ...], str]] = MappingProxyType(
     {
         "n_batch": ("N", ("-b", "--batch-size"), "batch size"),
@@ -62,7 +63,6 @@ _SWEPT: Mapping[str, tuple[str, tuple[str, ...], str]] = MappingProxyType(
         "offload_kqv": ("0|1", ("-nkvo", "--no-kv-offload"), "1 keeps the KV cache in RAM"),
     }
 )
-"""llama-bench's options that take lists: by load option, what stands for a value, the flags, and the help."""
 
 
 class BenchRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,17 +14,16 @@ from qwendesk.core.translation import tr
 from qwendesk.core.units import GIB, show_bytes
 from qwendesk.hardware.gpu_cards import KnownCard, find_card
 
+# Part of --ram that the system and a browser use.
 SYSTEM_RAM_BYTES = 3 * GIB
-"""Part of --ram that the system and a browser use."""
 _MAX_GPUS = 16
+# ggml's names, which its devices are named after.
 _BACKENDS = {"cuda": "CUDA", "vulkan": "Vulkan", "metal": "MTL", "rocm": "ROCm"}
-"""ggml's names, which its devices are named after."""
 _GPU = re.compile(r"(?P<name>.+?):(?P<total>[^:]+)(?::(?P<free>[^:]+))?")
 _UNIFIED = re.compile(r"(?:(?P<name>[^:]*[^:.\d][^:]*):)?(?P<total>[^:]+)(?::(?P<limit>[^:]+))?")
+# What Metal recommends that a GPU uses of the memory, and of less memory than 36 GiB, unless iogpu.wired_limit_mb says
+# more: 48 of 64 GiB, 21.3 of 32 (ggml-metal's log of recommendedMaxWorkingSetSize). macOS 26 allows more: 107.5 of 128.
 _METAL_SHARE, _SMALL_METAL_SHARE, _SMALL_MAC_BYTES = 3 / 4, 2 / 3, 36 * GIB
-"""What Metal recommends that a GPU uses of the memory, and of less memory than 36 GiB, unless iogpu.wired_limit_mb says
-more: 48 of 64 GiB, 21.3 of 32 (ggml-metal's log of recommendedMaxWorkingSetSize). macOS 26 allows more: 107.5 of 128.
-"""
 
 
 def add_made_up_pc_options(parser: argparse.ArgumentParser) -> None:

@@ -14,8 +14,8 @@ from qwendesk.core.permissions import restrict_own_folders
 from qwendesk.core.translation import tr
 
 EXIT_BAD_USAGE = 2
+# 128 plus the number of SIGINT, as in shells.
 EXIT_INTERRUPTED = 130
-"""128 plus the number of SIGINT, as in shells."""
 
 _WINDOW = """\
 Without a command, QwenDesk opens its window. Options of the window:

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
+# What to do about an error of the Hub, by its kind. The sentences of other kinds say it themselves.
 _NEXT_STEPS: Mapping[str, str] = {
     "no_connection": mark("`qwendesk models list` shows the models on this PC."),
     "offline": mark("Turn off Offline in the settings of the window, then try again."),
     "bad_answer": mark("Check your internet connection and the Hub address in the settings of the window."),
     "disk": mark("Choose another folder with --to, or check the drive."),
 }
-"""What to do about an error of the Hub, by its kind. The sentences of other kinds say it themselves."""
 
 
 def with_next_step(error: QwenDeskError) -> str:

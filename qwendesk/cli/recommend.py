@@ -37,12 +37,12 @@ from qwendesk.models.view.offer_texts import licence_text, pc_text, quality_text
 from qwendesk.settings.service import SettingsService
 
 EXIT_FOUND, EXIT_NOTHING_FITS = 0, 1
+# Choices in the text; --json has all.
 _SHOWN = 3
-"""Choices in the text; --json has all."""
+# What the planner leaves of the memory that is free now.
 _HEADROOM_BYTES = 512 * MIB
-"""What the planner leaves of the memory that is free now."""
+# Nothing that would read its weights from the drive again and again is recommended, so there is no such place.
 _PLACES: Mapping[FitKind, str] = MappingProxyType({"vram": "gpu", "experts": "split", "layers": "split", "cpu": "cpu"})
-"""Nothing that would read its weights from the drive again and again is recommended, so there is no such place."""
 _PLACE_TEXTS: Mapping[str, str] = MappingProxyType(
     {"gpu": mark("all on the GPU"), "split": mark("partly in RAM"), "cpu": mark("on the CPU")}
 )

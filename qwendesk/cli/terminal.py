@@ -16,13 +16,13 @@ from qwendesk.core.processes import is_closed_pipe
 from qwendesk.core.translation import tr
 
 _DIM, _PLAIN = "\x1b[2m", "\x1b[0m"
+# All control characters but tab and newline, because a model's answer must not control the terminal.
 _CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""All control characters but tab and newline, because a model's answer must not control the terminal."""
 _LATE_CONTROL_CHARACTERS = re.compile(r"[\x7f-\x9f]")
 
 
+# How many characters of a bad argument an error message repeats.
 _MOST_SHOWN = 60
-"""How many characters of a bad argument an error message repeats."""
 
 
 def check_text(text: str, what: str) -> None:

@@ -26,12 +26,12 @@ COMMAND_KINDS: tuple[CommandKind, ...] = ("llama-server", "ollama", "vllm", "sgl
 _NO_SERVING = Serving()
 
 Args = list[str]
+# llama-server's defaults where they differ from QwenDesk's.
 _LLAMA_DEFAULTS: Mapping[str, Any] = MappingProxyType(
     {"temperature": 0.8, "top_k": 40, "min_p": 0.05, "presence_penalty": 0.0, "chat_states_mib": 8192}
 )
-"""llama-server's defaults where they differ from QwenDesk's."""
+# Values that leave a choice to the program.
 _UNSAID = ("", "auto", ())
-"""Values that leave a choice to the program."""
 
 
 def command(
@@ -144,6 +144,9 @@ def _template_variables(answer: GenerationOptions) -> Args:
     return ["--chat-template-kwargs", json.dumps(values)] if values else []
 
 
+# Options whose arguments are more than a flag and its value, by key.
+#
+# A penalty window of -1 is left out: llama-server would count the prompt too, and its default is 64 tokens.
 _SPECIAL: Mapping[str, Callable[[Any, LoadOptions, GenerationOptions], Args]] = MappingProxyType(
     {
         "mmproj": lambda value, load, _a: ["--mmproj", value] if value and load.vision != "off" else [],
@@ -161,10 +164,6 @@ _SPECIAL: Mapping[str, Callable[[Any, LoadOptions, GenerationOptions], Args]] = 
         "thinking_close": lambda value, _l, answer: _closing(value) if answer.thinking_budget > 0 else [],
     }
 )
-"""Options whose arguments are more than a flag and its value, by key.
-
-A penalty window of -1 is left out: llama-server would count the prompt too, and its default is 64 tokens.
-"""
 
 
 _OLLAMA_ENVIRONMENT: Mapping[str, str] = MappingProxyType(
@@ -208,8 +207,8 @@ def _modelfile(load: LoadOptions, answer: GenerationOptions) -> str:
     return "\n".join(lines) + "\n"
 
 
+# Options that Ollama lacks, for which `_ollama_costs` has a sentence.
 _OLLAMA_CANNOT = ("n_cpu_moe", "override_tensor", "rope_scaling", "rope_freq_scale", "yarn_orig_ctx")
-"""Options that Ollama lacks, for which `_ollama_costs` has a sentence."""
 
 
 def _ollama_costs(load: LoadOptions, answer: GenerationOptions) -> Iterator[str]:

@@ -12,11 +12,11 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import check, parse, table
 from qwendesk.core.translation import tr
 
+# From this number on, people mean all layers.
 _ALL_LAYERS = 99
-"""From this number on, people mean all layers."""
 _SWITCHES = MappingProxyType({"1": "on", "true": "on", "0": "off", "false": "off", "": "on"})
+# vLLM's suffixes: small letters are decimal.
 _UNITS = MappingProxyType({"k": 1000, "K": 1024, "m": 1000**2, "M": 1024**2})
-"""vLLM's suffixes: small letters are decimal."""
 
 
 def flag_value(flag: Flag, name: str, text: str) -> Any:

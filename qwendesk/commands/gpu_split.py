@@ -9,8 +9,8 @@ from qwendesk.core.plan import FAST_LINK_BYTES_S
 
 CardMaker = Literal["nvidia", "amd", "apple", ""]
 
+# Cards count as equal if the smallest has this share of the largest's memory.
 _EQUAL = 0.95
-"""Cards count as equal if the smallest has this share of the largest's memory."""
 _TENSOR_SIZES = (2, 4, 8)
 
 

@@ -14,8 +14,8 @@ from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.options import LoadOptions
 
 _WIDTHS: tuple[tuple[str, float], ...] = (("-8bit", 1.08), ("-4bit", 0.58))
+# Tokens of an answer without a limit: what Qwen's cards advise, because MLX's own limit is 512.
 _LONGEST_ANSWER = 32_768
-"""Tokens of an answer without a limit: what Qwen's cards advise, because MLX's own limit is 512."""
 
 
 def mlx_command(load: LoadOptions, answer: GenerationOptions, serving: Serving) -> str:

@@ -16,10 +16,10 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.translation import tr, tr_n
 from qwendesk.core.units import show_bytes
 
+# From so many waiting programs on, the next step is named. One that waits now and then is no trouble.
 MANY_WAITING = 2
-"""From so many waiting programs on, the next step is named. One that waits now and then is no trouble."""
+# Makers of the cards that vLLM runs on (docs.vllm.ai, "GPU"). It doesn't use Apple's GPUs.
 _RUN_ON: frozenset[str] = frozenset({"nvidia", "amd"})
-"""Makers of the cards that vLLM runs on (docs.vllm.ai, "GPU"). It doesn't use Apple's GPUs."""
 
 Cause = Literal["waiting", "memory"]
 

@@ -18,23 +18,21 @@ from qwendesk.core.units import GIB
 from qwendesk.hub.catalog import load_catalog
 from qwendesk.hub.catalog_schema import CatalogModel
 
+# Suffixes of the repositories, best quality first, with bytes per parameter.
+#
+# 0.75 is that of a 25 GB file of 35B with 4-bit experts, whose attention stays in 16 bit.
 _FORMATS: tuple[tuple[str, float], ...] = (("", 2.0), ("-FP8", 1.05), ("-GPTQ-Int4", 0.75))
-"""Suffixes of the repositories, best quality first, with bytes per parameter.
-
-0.75 is that of a 25 GB file of 35B with 4-bit experts, whose attention stays in 16 bit.
-"""
+# Repositories to name if the model doesn't fit, best first, with the bytes of KV cache per token in 16 bit.
+#
+# Those are (layers with attention) x (KV heads) x 512 values x 2 bytes, with the numbers of the model's header.
 _SMALLER: tuple[tuple[str, int], ...] = (
     ("Qwen/Qwen3.8-27B-FP8", 65_536),
     ("Qwen/Qwen3.5-27B-GPTQ-Int4", 65_536),
     ("Qwen/Qwen3.5-9B", 32_768),
     ("Qwen/Qwen3.5-4B", 32_768),
 )
-"""Repositories to name if the model doesn't fit, best first, with the bytes of KV cache per token in 16 bit.
-
-Those are (layers with attention) x (KV heads) x 512 values x 2 bytes, with the numbers of the model's header.
-"""
+# Activations, CUDA graphs and the vision encoder on each card, roughly.
 WORK_BYTES = 2 * GIB
-"""Activations, CUDA graphs and the vision encoder on each card, roughly."""
 _HIGHEST_SHARE, _USUAL_SHARE = 0.95, 0.9
 
 
@@ -90,8 +88,8 @@ def kv_bytes_of(plan: Plan | None) -> int:
     return round(n_bytes * _BYTES_IN_16_BIT.get(plan.options.type_k, 1.0))
 
 
+# How much larger a cache of a type is in 16 bit.
 _BYTES_IN_16_BIT: Mapping[str, float] = {"f32": 0.5, "q8_0": 64 / 34, "q4_0": 64 / 18, "iq4_nl": 64 / 18}
-"""How much larger a cache of a type is in 16 bit."""
 
 
 @functools.cache

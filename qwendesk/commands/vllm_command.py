@@ -17,6 +17,7 @@ from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.options import LoadOptions
 
 _WITH_TEXT_CONFIG = re.compile(r"Qwen3\.[5-9]")
+# The RoPE parameters of the Qwen3.5 model cards, which replace those in the repository.
 _YARN: Mapping[str, Any] = MappingProxyType(
     {
         "mrope_interleaved": True,
@@ -26,7 +27,6 @@ _YARN: Mapping[str, Any] = MappingProxyType(
         "partial_rotary_factor": 0.25,
     }
 )
-"""The RoPE parameters of the Qwen3.5 model cards, which replace those in the repository."""
 
 
 def vllm_arguments(

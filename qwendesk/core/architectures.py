@@ -120,6 +120,7 @@ _GREEDY = Preset(0.0, 1.0, 0, 0.0)
 _LLAMA_CPP = Preset(0.8, 0.95, 40, 0.0, min_p=0.05)
 
 DEMO, OTHER = "demo", "other"
+# By name. "other" is every model that is none of the others, such as a newer Qwen.
 FAMILIES: Final[Mapping[str, Family]] = MappingProxyType(
     {
         # Its card has one preset with thinking and one without.
@@ -150,10 +151,9 @@ FAMILIES: Final[Mapping[str, Family]] = MappingProxyType(
         ),
     }
 )  # fmt: skip
-"""By name. "other" is every model that is none of the others, such as a newer Qwen."""
 
+# A version in a file name without its dot, such as "qwen35" or "qwen3-5", but not the size in "qwen-35b".
 _UNDOTTED = re.compile(r"qwen-?3[-.]?([5-9])(?![\db])")
-"""A version in a file name without its dot, such as "qwen35" or "qwen3-5", but not the size in "qwen-35b"."""
 _VERSION = re.compile(r"qwen-?(\d+(?:\.\d+)?)(?![\d.]*b\b)")
 
 

@@ -74,8 +74,8 @@ class Folder(msgspec.Struct, frozen=True):
     name: str
 
 
+# Value of `ReadPosition.section` if the offset is measured from the top of the whole message.
 OF_MESSAGE = -1
-"""Value of `ReadPosition.section` if the offset is measured from the top of the whole message."""
 
 
 class ReadPosition(msgspec.Struct, frozen=True):

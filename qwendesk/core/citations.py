@@ -10,12 +10,12 @@ import msgspec
 
 from qwendesk.core.messages import CallRecord, ToolStep
 
+# The tool whose results are numbered.
 SEARCH: Final = "search_files"
-"""The tool whose results are numbered."""
+# Stands before each line of a place, so that no file can make up a header.
 INDENT: Final = "    "
-"""Stands before each line of a place, so that no file can make up a header."""
+# What a document is made of; "" for one that has no such parts.
 Unit = Literal["page", "slide", "sheet", "chapter", ""]
-"""What a document is made of; "" for one that has no such parts."""
 _HEADER = re.compile(
     r"^\[(?P<number>\d{1,6})\] (?P<path>.+?), (?:(?P<unit>page|slide|sheet|chapter) (?P<at>\d{1,7}), )?"
     r"(?P<lines>lines|rows|paragraphs) (?P<first>\d{1,9})-(?P<last>\d{1,9})$",

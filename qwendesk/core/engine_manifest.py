@@ -5,12 +5,12 @@ from typing import Literal
 import msgspec
 
 Backend = Literal["cpu", "cuda", "vulkan", "rocm", "metal"]
+# Order of preference among working engines: those made for one GPU vendor come before Vulkan.
 BEST_FIRST: tuple[Backend, ...] = ("cuda", "rocm", "metal", "vulkan", "cpu")
-"""Order of preference among working engines: those made for one GPU vendor come before Vulkan."""
 
 MANIFEST_NAME = "engine.json"
+# Increased whenever older versions of the app can't use a folder with the new manifest.
 MANIFEST_FORMAT = 1
-"""Increased whenever older versions of the app can't use a folder with the new manifest."""
 
 
 class EngineFile(msgspec.Struct, frozen=True):

@@ -4,9 +4,9 @@ from typing import Literal
 
 import msgspec
 
+# How the file is now: as the edit left it; as it was before; changed since; gone; a link or something else that is no
+# ordinary file. Or what was before isn't kept any more.
 EditState = Literal["applied", "undone", "changed", "missing", "replaced", "forgotten"]
-"""How the file is now: as the edit left it; as it was before; changed since; gone; a link or something else that is no
-ordinary file. Or what was before isn't kept any more."""
 
 
 class EditStatus(msgspec.Struct, frozen=True):

@@ -10,8 +10,8 @@ from typing import Self
 import msgspec
 
 _SHARD = re.compile(r"(?P<base>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})(?P<suffix>\.gguf)", re.IGNORECASE | re.DOTALL)
+# No real set has this many shards; a larger number in a name would only cost time and memory.
 _MAX_SHARDS = 999
-"""No real set has this many shards; a larger number in a name would only cost time and memory."""
 _QUANT = re.compile(
     r"(?<![A-Za-z0-9])(?:UD-)?"
     r"(?:I?Q[1-8]_(?:K(?:_[A-Z]{1,3})?|[A-Z]{1,3}|[01](?:_\d_\d)?)|TQ[12]_0|MXFP4(?:_MOE)?|NVFP4|BF16|F16|F32)"
@@ -19,8 +19,8 @@ _QUANT = re.compile(
     re.IGNORECASE,
 )
 _SIZE = re.compile(r"(?<![A-Za-z0-9.])(?P<billions>\d+(?:\.\d+)?)B(?:-A\d+(?:\.\d+)?B)?(?![A-Za-z0-9])", re.IGNORECASE)
+# Only at the beginning: "Qwen3.6-27B-MTP-Q8_0" is a whole model with the MTP layer inside.
 _DRAFT_PREFIX = "mtp-"
-"""Only at the beginning: "Qwen3.6-27B-MTP-Q8_0" is a whole model with the MTP layer inside."""
 _DRAFT_WORD = re.compile(r"(?<![a-z0-9])(?:dflash\d*|eagle3?|draft(?:er)?)(?![a-z0-9])", re.IGNORECASE)
 _IMATRIX_WORD = re.compile(r"(?<![a-z0-9])imatrix(?:\.gguf$|[_-]|$)", re.IGNORECASE)
 

@@ -14,15 +14,15 @@ from qwendesk.core.translation import tr
 
 T = TypeVar("T")
 
+# Only Windows refuses to rename, replace or delete a file that a program has open.
 _LOCKS_OPEN_FILES = sys.platform == "win32"
-"""Only Windows refuses to rename, replace or delete a file that a program has open."""
+# ERROR_USER_MAPPED_FILE of Windows: the file's content is mapped into memory, as that of a loaded model.
 _USER_MAPPED_FILE = 1224
-"""ERROR_USER_MAPPED_FILE of Windows: the file's content is mapped into memory, as that of a loaded model."""
+# From this length on Windows may refuse a path: 248 for a folder, 260 for a file, where LongPathsEnabled is off.
 _LONG_PATH = 248
-"""From this length on Windows may refuse a path: 248 for a folder, 260 for a file, where LongPathsEnabled is off."""
 _PAUSE_S = 0.1
+# Short, because small files are written on the window's thread. Code on another thread may wait longer.
 _TIMEOUT_S = 0.5
-"""Short, because small files are written on the window's thread. Code on another thread may wait longer."""
 
 
 def write_whole(path: Path, content: bytes, *, mode: int | None = None) -> None:

@@ -49,6 +49,7 @@ def _unused(note: str, with_value: str = "", without: str = "", *, see: str = ""
     )
 
 
+# Other spellings of llama.cpp for the flags in the settings table.
 ALIASES: Mapping[str, str] = MappingProxyType(
     {
         "--model": "-m",
@@ -81,7 +82,6 @@ ALIASES: Mapping[str, str] = MappingProxyType(
         "--json-schema": "-j",
     }
 )
-"""Other spellings of llama.cpp for the flags in the settings table."""
 
 _ALWAYS_TEMPLATE = mark("QwenDesk always uses the chat template that is in the model.")
 _ONE_CHAT = mark(
@@ -107,6 +107,7 @@ _TERMINAL = mark("This only matters in a terminal.")
 _SPLIT = mark("QwenDesk always separates the thinking from the answer.")
 _NO_SHIFT = mark("Qwen3.5's context can't be shifted. When the context is full says what happens instead.")
 
+# Flags of llama.cpp that are more than another spelling. They come before the flags in the settings table.
 LLAMA_CPP: tuple[Flag, ...] = (
     _value("-fa --flash-attn", "flash_attn", n_values=-1),
     _value("-ngl --gpu-layers --n-gpu-layers", "n_gpu_layers", _ALL_LAYERS),
@@ -222,7 +223,6 @@ LLAMA_CPP: tuple[Flag, ...] = (
         "--multiline-input --simple-io -co --color --no-display-prompt --display-prompt",
     ),
 )  # fmt: skip
-"""Flags of llama.cpp that are more than another spelling. They come before the flags in the settings table."""
 
 
 def _ollama(names: str, key: str = "", note: str = "", see: str = "", n_values: int = 1) -> Flag:
@@ -233,6 +233,7 @@ def _ollama(names: str, key: str = "", note: str = "", see: str = "", n_values: 
 
 _OLLAMA_KEEP = mark("Settings say after how long an idle model is unloaded.")
 _OLLAMA_MIROSTAT = mark("Ollama no longer has this sampler, and QwenDesk doesn't have it either.")
+# Environment variables, flags and parameters of Ollama that aren't in the settings table.
 OLLAMA: tuple[Flag, ...] = (
     _ollama("num_gpu", "n_gpu_layers", _ALL_LAYERS),
     _ollama("OLLAMA_CONTEXT_LENGTH", "n_ctx"),
@@ -255,7 +256,6 @@ OLLAMA: tuple[Flag, ...] = (
     _ollama("--insecure", note=_DOWNLOAD, n_values=0),
     _ollama("--dimensions --truncate", note=_CHATS_ONLY),
 )
-"""Environment variables, flags and parameters of Ollama that aren't in the settings table."""
 
 
 def _vllm(names: str, key: str = "", note: str = "", see: str = "", n_values: int = 1) -> Flag:
@@ -271,6 +271,7 @@ _VLLM_FORMAT = mark("QwenDesk loads GGUF files, whose format is in the file.")
 _VLLM_CACHE = mark("Always on: QwenDesk reuses what was processed of a chat.")
 _VLLM_KV = mark("K cache type and V cache type are llama.cpp's: q8_0 is the closest to fp8.")
 _VLLM_PARSER = mark("QwenDesk recognises the model's thinking by itself.")
+# Flags of `vllm serve` that aren't in the settings table.
 VLLM: tuple[Flag, ...] = (
     _vllm("--chat-template", "chat_template_file"),
     _vllm("--generation-config --override-generation-config", note=_LEFT_TO_ENGINE, see="temperature top_p top_k"),
@@ -302,4 +303,3 @@ VLLM: tuple[Flag, ...] = (
     _vllm("--served-model-name --host --port --api-key --uvicorn-log-level", note=_SERVER),
     _vllm("--download-dir --revision --hf-config-path", note=_DOWNLOAD),
 )  # fmt: skip
-"""Flags of `vllm serve` that aren't in the settings table."""

@@ -12,8 +12,8 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import Entry, table
 from qwendesk.core.translation import tr
 
+# Options whose flag takes something else than the option's value; flag_table.py or command_reader.py has them.
 _SPECIAL_FLAGS = frozenset({"vision", "preserve_thinking", "reasoning_effort", "enable_thinking", "thinking_close"})
-"""Options whose flag takes something else than the option's value; flag_table.py or command_reader.py has them."""
 _PROGRAMS: tuple[Program, ...] = ("llama.cpp", "ollama", "vllm")
 
 

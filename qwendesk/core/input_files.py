@@ -8,12 +8,12 @@ from pathlib import Path
 
 from qwendesk.core.units import show_bytes
 
+# Without O_NONBLOCK, opening a named pipe blocks until another process writes to it.
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
-"""Without O_NONBLOCK, opening a named pipe blocks until another process writes to it."""
+# FILE_ATTRIBUTE_RECALL_ON_OPEN and FILE_ATTRIBUTE_RECALL_ON_DATA_ACCESS of Windows, set by OneDrive and others.
 _RECALL = 0x0004_0000 | 0x0040_0000
-"""FILE_ATTRIBUTE_RECALL_ON_OPEN and FILE_ATTRIBUTE_RECALL_ON_DATA_ACCESS of Windows, set by OneDrive and others."""
+# SF_DATALESS of macOS, set by iCloud Drive.
 _DATALESS = 0x4000_0000
-"""SF_DATALESS of macOS, set by iCloud Drive."""
 _KINDS = (
     (stat.S_ISDIR, "it is a folder"),
     (stat.S_ISFIFO, "it is a pipe, not a file"),

@@ -12,15 +12,15 @@ import msgspec
 
 T = TypeVar("T")
 
+# Lists and objects in each other. Code that walks a value calls itself for each level; Python allows 1,000 calls.
 MOST_DEPTH = 200
-"""Lists and objects in each other. Code that walks a value calls itself for each level; Python allows 1,000 calls."""
 _TOO_DEEP = "it is nested too deeply"
+# The largest float. A larger integer can't be converted to one.
 _LARGEST = int(1.7976931348623157e308)
-"""The largest float. A larger integer can't be converted to one."""
+# A pair of surrogates, half of one (the group), or any other escape.
 _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
 )
-"""A pair of surrogates, half of one (the group), or any other escape."""
 
 
 @overload

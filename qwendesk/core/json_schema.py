@@ -19,21 +19,21 @@ JSON_TYPES = frozenset(("string", "number", "integer", "boolean", "object", "arr
 _PYTHON_TYPES: Mapping[type, str] = {
     str: "string", bool: "boolean", int: "integer", float: "number", dict: "object", list: "array", type(None): "null",
 }  # fmt: skip
+# A schema that names no type is meant for the type whose keywords it has.
 _KEYWORDS: Mapping[str, Sequence[str]] = {
     "object": ("properties", "required", "additionalProperties", "patternProperties", "propertyNames"),
     "array": ("items", "prefixItems", "minItems", "maxItems"),
     "string": ("pattern", "format", "minLength", "maxLength"),
     "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
 }
-"""A schema that names no type is meant for the type whose keywords it has."""
+# A schema with more ways to be valid is loosened to one form that allows all of them.
 _MOST_FORMS = 64
-"""A schema with more ways to be valid is loosened to one form that allows all of them."""
+# Schemas read and forms joined for one document; what is left then counts as one that allows everything.
 _MOST_STEPS = 20_000
-"""Schemas read and forms joined for one document; what is left then counts as one that allows everything."""
+# A bound of lengths beyond this says nothing.
 _FAR = 10**9
-"""A bound of lengths beyond this says nothing."""
+# The same for a schema that refers to others in a longer chain.
 _MOST_REFERENCES = 64
-"""The same for a schema that refers to others in a longer chain."""
 
 
 class Form(msgspec.Struct, frozen=True, kw_only=True):
@@ -334,8 +334,8 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
+# Documents in the document in which a path is looked for that isn't in it.
 _MOST_PLACES = 20
-"""Documents in the document in which a path is looked for that isn't in it."""
 
 
 class SchemaReferences:

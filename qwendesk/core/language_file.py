@@ -49,6 +49,7 @@ def _arabic(n: int) -> int:
     return 3 if 3 <= n % 100 <= 10 else 4 if n % 100 >= 11 else 5
 
 
+# Plural rules by the value of "plural" in a language file. The forms are in CLDR's order: one, few, many.
 PLURALS: Mapping[str, PluralRule] = MappingProxyType(
     {
         "same": PluralRule(1, lambda _n: 0),
@@ -60,7 +61,6 @@ PLURALS: Mapping[str, PluralRule] = MappingProxyType(
         "arabic": PluralRule(6, _arabic),
     }
 )
-"""Plural rules by the value of "plural" in a language file. The forms are in CLDR's order: one, few, many."""
 
 
 class Language(msgspec.Struct, frozen=True):

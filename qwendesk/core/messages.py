@@ -60,9 +60,9 @@ class ToolCall(msgspec.Struct, frozen=True):
     arguments_json: str = "{}"
 
 
+# Why a call ran: without asking, by a consent for this call, this chat or always; or that the user refused it. "" if it
+# came to no decision.
 Consent = Literal["", "unasked", "once", "chat", "always", "refused"]
-"""Why a call ran: without asking, by a consent for this call, this chat or always; or that the user refused it. "" if
-it came to no decision."""
 
 
 class CallRecord(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -12,8 +12,8 @@ from qwendesk.core.served_model import served_model, served_name
 from qwendesk.core.translation import tr
 
 _BLOB = re.compile(r"sha256-[0-9a-f]{64}")
+# Some uploaders write "Qwen_Qwen3.6-27B" for what its maker and the catalog call "Qwen3.6-27B".
 _REPEATED_OWNER = re.compile(r"^([A-Za-z]+)_(?=\1)")
-"""Some uploaders write "Qwen_Qwen3.6-27B" for what its maker and the catalog call "Qwen3.6-27B"."""
 _OLLAMA_HOST, _OLLAMA_LIBRARY = "registry.ollama.ai", "library"
 _MAX_MANIFEST_BYTES = 1024**2
 

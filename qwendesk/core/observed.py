@@ -10,8 +10,8 @@ _logger = logging.getLogger(__name__)
 
 StateT = TypeVar("StateT")
 FieldT = TypeVar("FieldT")
+# Ends a subscription; calling it again does nothing.
 Unsubscribe = Callable[[], None]
-"""Ends a subscription; calling it again does nothing."""
 
 
 class Observed(Generic[StateT]):

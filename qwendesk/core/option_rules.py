@@ -19,8 +19,8 @@ from qwendesk.core.settings import apply_assignments, check, table
 from qwendesk.core.translation import tr
 
 _UNQUANTISED = ("auto", "f16", "bf16", "f32")
+# Values in one block of every quantised cache type.
 _CACHE_BLOCK = 32
-"""Values in one block of every quantised cache type."""
 
 
 class Conflict(msgspec.Struct, frozen=True):

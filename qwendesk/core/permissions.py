@@ -23,8 +23,8 @@ from qwendesk.core.links import is_link
 _logger = logging.getLogger(__name__)
 
 _OWNER_ONLY = 0o700
+# How many levels of folders are restricted; the app creates about eight. One folder per level is open meanwhile.
 _DEEPEST = 32
-"""How many levels of folders are restricted; the app creates about eight. One folder per level is open meanwhile."""
 
 
 def folder_mode(path: Path) -> int:
@@ -117,8 +117,8 @@ if sys.platform != "win32":
         _logger.info("Permissions of %s could not be restricted: %s", name, error)
 
 
+# Windows has no O_NOFOLLOW, so links are also checked before. Without O_NONBLOCK, opening a pipe could block.
 _FLAGS = os.O_RDWR | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-"""Windows has no O_NOFOLLOW, so links are also checked before. Without O_NONBLOCK, opening a pipe could block."""
 
 
 def open_own(path: Path) -> BinaryIO:

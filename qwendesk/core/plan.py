@@ -11,18 +11,18 @@ import msgspec
 from qwendesk.core.devices import DeviceInfo, default_gpus
 from qwendesk.core.options import DecidedOptions, LoadOptions
 
+# From here on a PCIe link counts as fast: 3.0 x16 and 4.0 x8 both carry 15.8 GB/s one way (PCI-SIG).
 FAST_LINK_BYTES_S = 15e9
-"""From here on a PCIe link counts as fast: 3.0 x16 and 4.0 x8 both carry 15.8 GB/s one way (PCI-SIG)."""
 
+# Source of the figures: the planner's estimate, or a dry run of the engine, which allocates nothing.
 PlanSource = Literal["estimate", "engine"]
-"""Source of the figures: the planner's estimate, or a dry run of the engine, which allocates nothing."""
 
+# Where the weights are, from fastest to slowest: all in VRAM; some or all experts in RAM; whole layers in RAM;
+# everything in RAM; more than fits in RAM, so that parts are read from disk repeatedly.
 PlanKind = Literal["vram", "some_experts_in_ram", "all_experts_in_ram", "layers_in_ram", "cpu", "disk"]
-"""Where the weights are, from fastest to slowest: all in VRAM; some or all experts in RAM; whole layers in RAM;
-everything in RAM; more than fits in RAM, so that parts are read from disk repeatedly."""
 
+# "" if the system doesn't tell.
 DriveKind = Literal["ssd", "hdd", ""]
-""""" if the system doesn't tell."""
 
 
 class MachineMemory(msgspec.Struct, frozen=True, kw_only=True):

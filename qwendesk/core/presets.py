@@ -17,12 +17,12 @@ from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.settings import check, table
 
+# Selects, together with thinking, one of the four presets. "precise" is shown as Coding if the model thinks and as
+# Reasoning if it does not; "custom" leaves the options unchanged.
 Style = Literal["general", "precise", "custom"]
-"""Selects, together with thinking, one of the four presets. "precise" is shown as Coding if the model thinks and as
-Reasoning if it does not; "custom" leaves the options unchanged."""
 
+# Where a preset's numbers are from: the family's model card, the file's header, or llama.cpp's defaults.
 PresetSource = Literal["card", "file", "llama.cpp"]
-"""Where a preset's numbers are from: the family's model card, the file's header, or llama.cpp's defaults."""
 
 _QWEN_BUDGET_SENTENCE = (
     "\n\nConsidering the limited time by the user, I have to give the solution based on the thinking directly now."
@@ -31,6 +31,7 @@ _QWEN_BUDGET_SENTENCE = (
 _BARE_CLOSE = "\n</think>\n\n"
 
 
+# Options, and the keys after "general.sampling." in which a GGUF header recommends them.
 _HEADER_KEYS: Mapping[str, str] = types.MappingProxyType(
     {
         "temperature": "temp",
@@ -40,7 +41,6 @@ _HEADER_KEYS: Mapping[str, str] = types.MappingProxyType(
         "repeat_penalty": "penalty_repeat",
     }
 )
-"""Options, and the keys after "general.sampling." in which a GGUF header recommends them."""
 
 
 def read_recommended(header_value: Callable[[str], str]) -> dict[str, float | int]:

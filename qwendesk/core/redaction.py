@@ -4,21 +4,21 @@ import getpass
 import re
 from pathlib import Path
 
+# A path separator of any system; in a repr and in JSON each backslash is doubled.
 _SLASH = r"[\\/]+"
-"""A path separator of any system; in a repr and in JSON each backslash is doubled."""
 _PART = r'[^\\/:*?"<>|\s]+'
 _PARTS = rf"{_PART}(?: +{_PART})*"
+# Lookahead after a name: the name must be complete, but a full stop may follow.
 _ENDS = r"(?![\w~-]|\.\w)"
-"""Lookahead after a name: the name must be complete, but a full stop may follow."""
 _ANY_USER = r"""[^\\/:*?"'<>|\s,;()]*[^\\/:*?"'<>|\s,;().]"""
+# Folders that contain one folder per user.
 _HOME_PARENTS = rf"{_SLASH}(?:home|users|documents and settings|run{_SLASH}media){_SLASH}"
-"""Folders that contain one folder per user."""
+# A path of a model file; group 1 is its name.
 _MODEL_PATH = re.compile(
     rf"(?<![\w\\/])(?<!http:)(?<!https:)(?:[A-Z]:|~)?{_SLASH}(?:{_PARTS}{_SLASH})*?"
     r'([^\\/:*?"<>|\r\n]*?\.gguf)(?!\w)',
     re.IGNORECASE,
 )
-"""A path of a model file; group 1 is its name."""
 
 
 def redact_user_paths(text: str) -> str:

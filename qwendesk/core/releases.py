@@ -1,10 +1,9 @@
 """Where the releases of QwenDesk are."""
 
+# Address of the project's page of releases, such as https://github.com/owner/qwendesk/releases.
+#
+# Empty until there is a release. Until then the app has no check for its own updates: no button, no request.
 RELEASES = ""
-"""Address of the project's page of releases, such as https://github.com/owner/qwendesk/releases.
-
-Empty until there is a release. Until then the app has no check for its own updates: no button, no request.
-"""
 
 
 def latest_json(releases: str) -> str:

@@ -11,10 +11,10 @@ from qwendesk.core.architectures import architecture_named
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.options import LoadOptions
 
+# The smallest factor that reaches the context is used, because each one costs quality in short chats.
 _FACTORS = (2, 4)
-"""The smallest factor that reaches the context is used, because each one costs quality in short chats."""
+# The longest context that the model cards of Qwen3.5 and Qwen3.6 name for YaRN; four times 262,144 would be more.
 _LONGEST_CONTEXT = 1_010_000
-"""The longest context that the model cards of Qwen3.5 and Qwen3.6 name for YaRN; four times 262,144 would be more."""
 
 
 def longest_context(architecture: str, trained: int) -> int:

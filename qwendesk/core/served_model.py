@@ -16,8 +16,8 @@ from qwendesk.core.translation import tr
 
 Reach = Literal["pc", "network", "internet"]
 _LOCAL_SUFFIXES: Final = (".local", ".lan", ".home", ".home.arpa", ".internal")
+# IPv4 addresses as programs still take them: "127.1", "2130706433".
 _OLD_NUMBER = re.compile(r"(?:0x[0-9a-f]+|\d+)(?:\.(?:0x[0-9a-f]+|\d+)){0,3}")
-"""IPv4 addresses as programs still take them: "127.1", "2130706433"."""
 _SCHEMES = ("http://", "https://")
 
 

@@ -4,8 +4,8 @@ from typing import Literal
 
 import msgspec
 
+# Why an answer ended; "tool_calls" if it waits for their results, "repetition" if it repeated itself.
 StopReason = Literal["eos", "stop_string", "tool_calls", "max_tokens", "context_full", "repetition", "cancelled"]
-"""Why an answer ended; "tool_calls" if it waits for their results, "repetition" if it repeated itself."""
 
 
 class AnswerStats(msgspec.Struct, frozen=True):

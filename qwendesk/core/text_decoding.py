@@ -3,12 +3,12 @@
 import base64
 from urllib.parse import unquote
 
+# Byte order marks at the beginning of a file, with their encodings.
 _ENCODINGS = (("\ufeff".encode(), "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
-"""Byte order marks at the beginning of a file, with their encodings."""
+# From the alphabet for addresses to the ordinary one.
 _ALPHABET = str.maketrans("-_", "+/")
-"""From the alphabet for addresses to the ordinary one."""
+# So much of a file tells whether it is text.
 HEAD_BYTES = 64 * 1024
-"""So much of a file tells whether it is text."""
 
 
 def decode_text(raw: bytes) -> str | None:

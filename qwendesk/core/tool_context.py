@@ -8,8 +8,8 @@ import msgspec
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.messages import ToolCall
 
+# Of a tool's result: about 6,000 tokens of English.
 MOST_CHARACTERS = 24_000
-"""Of a tool's result: about 6,000 tokens of English."""
 
 
 def _tell_nobody(_progress: str) -> None:
@@ -43,8 +43,8 @@ class CallContext(msgspec.Struct, frozen=True):
         return min(MOST_CHARACTERS, self.n_ctx // 2) if self.n_ctx else MOST_CHARACTERS
 
 
+# The user's answer: yes for this call, for this tool in this chat, for this tool in this folder, or no.
 Decision = Literal["once", "chat", "always", "refuse"]
-"""The user's answer: yes for this call, for this tool in this chat, for this tool in this folder, or no."""
 
 
 class ConsentRequest(msgspec.Struct, frozen=True):

@@ -4,8 +4,8 @@ from typing import Protocol
 
 from qwendesk.core.number_format import show_count
 
+# Separates the forms for one and for many in the source of a text with a count.
 FORM_SEPARATOR = "|"
-"""Separates the forms for one and for many in the source of a text with a count."""
 _WORD_JOINER = "\u2060"
 
 

@@ -5,10 +5,10 @@ import datetime
 from collections.abc import Awaitable, Callable
 
 _WEEK, _DAY = datetime.timedelta(days=7), datetime.timedelta(days=1)
+# Nothing is looked up in the first minute, so that the app starts undisturbed.
 _AFTER_START_S = 60.0
-"""Nothing is looked up in the first minute, so that the app starts undisturbed."""
+# How often it is decided whether a look-up is due. A PC that sleeps stops longer waits.
 _BETWEEN_S = 3600.0
-"""How often it is decided whether a look-up is due. A PC that sleeps stops longer waits."""
 
 
 def is_due(now: datetime.datetime, done: datetime.datetime | None, *refused: datetime.datetime | None) -> bool:

@@ -28,13 +28,13 @@ from qwendesk.decoding.protocol import (
 
 MAX_PAGES = 2_000
 _MAX_CHARACTERS = 16_000_000
+# What the documents of each format are made of, by file extension in lower case and without the dot.
 UNITS: Final[Mapping[str, Unit]] = MappingProxyType(
     {
         "pdf": "page", "docx": "", "odt": "", "rtf": "", "pptx": "slide", "odp": "slide",
         "xlsx": "sheet", "xls": "sheet", "ods": "sheet", "epub": "chapter",
     }
 )  # fmt: skip
-"""What the documents of each format are made of, by file extension in lower case and without the dot."""
 
 
 class DocumentPiece(msgspec.Struct, frozen=True):

@@ -20,8 +20,9 @@ from qwendesk.decoding.protocol import (
 
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
 _ORIENTATION = 0x0112
+# Bytes before the first chunk of a PNG file.
 _PNG_BEGIN = 8
-"""Bytes before the first chunk of a PNG file."""
+# The operation that makes a picture upright, by its EXIF orientation.
 _UPRIGHT = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -31,7 +32,6 @@ _UPRIGHT = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
-"""The operation that makes a picture upright, by its EXIF orientation."""
 _SIDES_SWAPPED = (5, 6, 7, 8)
 
 

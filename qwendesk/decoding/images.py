@@ -28,6 +28,7 @@ from qwendesk.decoding.protocol import (
 ImageErrorKind = Literal[
     "missing", "unreadable", "file_too_large", "not_an_image", "too_many_pixels", "damaged", "out_of_memory", "failed"
 ]
+# Title and sentence.
 _TEXTS: Mapping[ImageErrorKind, tuple[str, str]] = MappingProxyType(
     {
         "missing": (mark("File not found"), mark('"{0}" could not be found. Attach it again.')),
@@ -58,7 +59,6 @@ _TEXTS: Mapping[ImageErrorKind, tuple[str, str]] = MappingProxyType(
         ),
     }
 )
-"""Title and sentence."""
 
 
 class ImageError(BadRequest):

@@ -96,8 +96,8 @@ def _join_limited_job(limit_bytes: int) -> bool:
     )
 
 
+# Argument before the request, with which the bundle's engine program becomes a decoding process.
 OPTION = "--decode-file"
-"""Argument before the request, with which the bundle's engine program becomes a decoding process."""
 
 
 def main(arguments: Sequence[str]) -> int:

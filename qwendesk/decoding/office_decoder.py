@@ -18,8 +18,8 @@ from qwendesk.decoding.page_decoder import html_text
 from qwendesk.decoding.protocol import MAX_FILE_BYTES, DecodeRefusal, DocumentText, ReadOfficeText
 
 _MOST_ENTRIES = 20_000
+# Of all entries that are read of one file together, so that a small file can't unpack to any size.
 _MOST_UNPACKED_BYTES = 512 * MIB
-"""Of all entries that are read of one file together, so that a small file can't unpack to any size."""
 
 
 class UnreadableDocument(Exception):
@@ -194,12 +194,12 @@ def _local(name: str) -> str:
     return name.rpartition(" ")[2]
 
 
+# The beginning of old Office files, and of new ones that are protected by a password.
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-"""The beginning of old Office files, and of new ones that are protected by a password."""
+# Of one sheet.
 _MOST_ROWS = 200_000
-"""Of one sheet."""
+# Name and text of a part: one slide, sheet or chapter, or the whole document.
 Part = tuple[str, str]
-"""Name and text of a part: one slide, sheet or chapter, or the whole document."""
 
 
 def decode_office(file: BinaryIO, request: ReadOfficeText) -> tuple[DocumentText | DecodeRefusal, bytes]:

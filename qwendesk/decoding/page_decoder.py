@@ -31,8 +31,8 @@ _BLOCKS = frozenset(
     }
 )  # fmt: skip
 _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
+# Of the text of the whole page, for what the page calls its main part to be taken as such.
 _SMALLEST_SHARE = 0.3
-"""Of the text of the whole page, for what the page calls its main part to be taken as such."""
 
 
 def decode_page(file: BinaryIO, request: ReadPage) -> tuple[PageText | DecodeRefusal, bytes]:

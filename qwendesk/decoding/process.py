@@ -17,13 +17,13 @@ from qwendesk.decoding.main import OPTION
 from qwendesk.decoding.protocol import TIME_LIMIT_S, DecodeRefusal, DecodeReply, DecodeRequest
 
 _logger = logging.getLogger(__name__)
+# Files that are decoded at once. Bounds the memory of all processes together.
 _SLOTS = threading.BoundedSemaphore(2)
-"""Files that are decoded at once. Bounds the memory of all processes together."""
 
 
 _CANCELLED = DecodeRefusal(reason="failed", detail="it was cancelled")
+# How often a running process is stopped if its work was cancelled.
 _LOOK_EVERY_S = 0.2
-"""How often a running process is stopped if its work was cancelled."""
 
 
 def run_decoder(

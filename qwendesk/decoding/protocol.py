@@ -106,14 +106,14 @@ class DecodeRefusal(msgspec.Struct, frozen=True, tag="refusal", kw_only=True):
 DecodeReply = ImageFacts | DocumentText | PageText | PdfPages | DecodeRefusal
 
 
+# Larger picture and PDF files are refused before they are read.
 MAX_FILE_BYTES = 256 * MIB
-"""Larger picture and PDF files are refused before they are read."""
+# Larger pictures are refused before decoding: above 134 megapixels of 4 bytes, or 67 of 16-bit RGBA.
 MAX_DECODED_BYTES = 512 * MIB
-"""Larger pictures are refused before decoding: above 134 megapixels of 4 bytes, or 67 of 16-bit RGBA."""
+# Memory of the decoding process. A picture at the limit takes two to three times its size.
 MAX_PROCESS_BYTES = 2048 * MIB
-"""Memory of the decoding process. A picture at the limit takes two to three times its size."""
+# A PDF of 2,000 pages takes about 20 s.
 TIME_LIMIT_S = 120.0
-"""A PDF of 2,000 pages takes about 20 s."""
 
 
 def fit_longest_side(width: int, height: int, longest_side: int) -> tuple[int, int]:

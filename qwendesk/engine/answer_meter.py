@@ -13,12 +13,12 @@ from qwendesk.core.stats import AnswerStats
 from qwendesk.engine.contract import AnswerItem, AnswerStream
 from qwendesk.engine.protocol import CallDelta, Delta, Finished, PromptProgress, RequestFailed
 
+# The current decode speed is the average over this time.
 _WINDOW_S = 2.0
-"""The current decode speed is the average over this time."""
+# A shorter answer is not measured.
 _FEWEST_TOKENS = 16
-"""A shorter answer is not measured."""
+# The speed of prompt processing is not measured with fewer tokens.
 _FEWEST_READ = 64
-"""The speed of prompt processing is not measured with fewer tokens."""
 
 
 class AnswerMeter:

@@ -51,8 +51,8 @@ from qwendesk.engine.watchdog import TemplateGuard
 
 __all__ = ["AnswerItem", "AnswerStream", "EngineClient", "WorkerClient", "WorkerTimeouts"]
 
+# How many lines of the engine's log are shown with a failed load if nothing was written to standard error.
 _SHOWN_LINES = 20
-"""How many lines of the engine's log are shown with a failed load if nothing was written to standard error."""
 
 
 async def _no_variables() -> Mapping[str, str]:

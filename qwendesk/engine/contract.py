@@ -27,8 +27,8 @@ from qwendesk.engine.protocol import (
 )
 from qwendesk.engine.state import EngineEvent
 
+# The items of an answer. It ends with exactly one Finished, RequestFailed or EngineExit.
 AnswerItem = PromptProgress | Delta | CallDelta | Called | Finished | RequestFailed | EngineExit
-"""The items of an answer. It ends with exactly one Finished, RequestFailed or EngineExit."""
 
 
 class AnswerStream(Protocol):

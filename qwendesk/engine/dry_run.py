@@ -14,8 +14,8 @@ from qwendesk.engine.dry_run_protocol import Estimate, Estimated, decode_estimat
 from qwendesk.engine.process import worker_command, worker_environment
 from qwendesk.engine.protocol_lines import LINE_LIMIT_BYTES, encode_line
 
+# The GPU driver may take seconds to wake the card; the request itself takes less than a second.
 TIMEOUT_S = 60.0
-"""The GPU driver may take seconds to wake the card; the request itself takes less than a second."""
 
 
 async def ask_engine(

@@ -10,8 +10,8 @@ from qwendesk.core.engine_manifest import MANIFEST_FORMAT, MANIFEST_NAME, Broken
 from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.translation import tr
 
+# Environment variables of llama-cpp-python for the folders of libllama and libmtmd.
 LIBRARY_VARIABLES = ("LLAMA_CPP_LIB_PATH", "MTMD_CPP_LIB")
-"""Environment variables of llama-cpp-python for the folders of libllama and libmtmd."""
 
 _CHUNK_BYTES = 1024 * 1024
 

@@ -83,10 +83,11 @@ _TABLE: tuple[tuple[str, LoadFailureKind], ...] = (
     # mtmd.cpp: without a reason in an earlier line, the file is a GGUF file but has no vision encoder
     (r"Failed to load CLIP model from", "mmproj_mismatch"),
 )
+# Lines of backends that can't pin host memory. The load goes on, only slower, so they are not its failure.
 _WARNING = re.compile(r"pinned memory")
-"""Lines of backends that can't pin host memory. The load goes on, only slower, so they are not its failure."""
 _RULES = tuple((re.compile(pattern), kind) for pattern, kind in _TABLE)
 
+# A pattern for lines of the engine, with the title and the sentence to show; {0} is the file's name.
 _HINTS: tuple[tuple[str, str, str], ...] = (
     # llama-model.cpp
     (
@@ -106,7 +107,6 @@ _HINTS: tuple[tuple[str, str, str], ...] = (
     # llama-model-loader.cpp with check_tensors
     (r"invalid data", mark("The file is damaged"), mark("{0} contains invalid numbers. Download it again.")),
 )
-"""A pattern for lines of the engine, with the title and the sentence to show; {0} is the file's name."""
 
 
 def classify_load(refused: LoadRefused | EngineExit, options: LoadOptions) -> LoadFailure:
@@ -249,8 +249,8 @@ def _plain_words(refused: LoadRefused | EngineExit, file: str) -> tuple[str, str
     return tr("The model couldn't be loaded"), tr("{0}: {1}. The engine's own lines below say more.", file, message)
 
 
+# Where Microsoft offers the Visual C++ runtime, which a fresh Windows lacks.
 RUNTIME_ADDRESS = "https://aka.ms/vs/17/release/vc_redist.x64.exe"
-"""Where Microsoft offers the Visual C++ runtime, which a fresh Windows lacks."""
 
 _OUT_OF_MEMORY = mark("The engine stopped unexpectedly, probably because memory ran out.")
 _KILLED = mark("The engine was killed, by another program or by your system.")
@@ -295,18 +295,18 @@ _WINDOWS_CODES = {
     0x40010004: _STOPPED,
 }
 
+# What Task Manager and `taskkill` (1) and other Python programs (15) name as the exit code of what they end.
 _ENDED_FROM_OUTSIDE = frozenset({1, 15})
-"""What Task Manager and `taskkill` (1) and other Python programs (15) name as the exit code of what they end."""
+# What Python writes before it exits with 1 by itself.
 _TRACEBACK = re.compile(r'Traceback \(most recent call last\)|File ".*", line \d')
-"""What Python writes before it exits with 1 by itself."""
+# What ctypes and llama_cpp/_ctypes_extensions.py say while the package is imported.
 _MISSING_LIBRARY = re.compile("Failed to load shared library|Could not find module|cannot open shared object file")
-"""What ctypes and llama_cpp/_ctypes_extensions.py say while the package is imported."""
 
+# SIGILL is 4 on every platform with signals.
 ILLEGAL_INSTRUCTION_CODES = frozenset({-4, 0xC000001D})
-"""SIGILL is 4 on every platform with signals."""
 OUT_OF_MEMORY_CODES = frozenset({0xC0000017, 0xC000012D})
+# SIGKILL, by which Linux ends a process when memory runs out, and anyone may.
 KILLED_CODE = -9
-"""SIGKILL, by which Linux ends a process when memory runs out, and anyone may."""
 _COUNTERS = Path("/proc/vmstat")
 MISSING_LIBRARY_CODES = frozenset({0xC0000135, 0xC0000139, 0xC0000142})
 

@@ -25,10 +25,10 @@ _logger = logging.getLogger(__name__)
 UNRESPONSIVE = mark("The engine wasn't responding, so QwenDesk stopped it.")
 _KEPT_LINES = 400
 _LONGEST_LINE_BYTES = 2000
+# How long to read from the pipes after the worker has exited, and to wait for its exit after its pipe has closed.
 _DRAIN_S = 2.0
-"""How long to read from the pipes after the worker has exited, and to wait for its exit after its pipe has closed."""
+# If one of these variables names a missing folder, importing llama_cpp fails on Windows.
 _STALE_VARIABLES = ("CUDA_PATH", "HIP_PATH")
-"""If one of these variables names a missing folder, importing llama_cpp fails on Windows."""
 
 
 def worker_command() -> tuple[str, ...]:
@@ -40,8 +40,8 @@ def worker_command() -> tuple[str, ...]:
     return own_command("--worker")
 
 
+# ERROR_VIRUS_INFECTED and ERROR_VIRUS_DELETED of Windows.
 _VIRUS_CODES = (225, 226)
-"""ERROR_VIRUS_INFECTED and ERROR_VIRUS_DELETED of Windows."""
 
 
 def start_problem(error: OSError, command: Sequence[str]) -> str:
@@ -57,12 +57,11 @@ def start_problem(error: OSError, command: Sequence[str]) -> str:
     )
 
 
+# How long the engine's threads spin before they sleep when they wait for each other (GNU OpenMP).
+#
+# With the long default, one other busy program on the PC slows decoding down from 87 to 4 tok/s. With this value it is
+# 44 tok/s, but 3% slower on an idle PC. docs/adr/006-short-spin.md has the measurement.
 SHORT_SPIN = ("GOMP_SPINCOUNT", "1000")
-"""How long the engine's threads spin before they sleep when they wait for each other (GNU OpenMP).
-
-With the long default, one other busy program on the PC slows decoding down from 87 to 4 tok/s. With this value it is
-44 tok/s, but 3% slower on an idle PC. docs/adr/006-short-spin.md has the measurement.
-"""
 
 
 def worker_environment(extra: Mapping[str, str]) -> dict[str, str]:

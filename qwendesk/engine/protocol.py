@@ -20,8 +20,8 @@ from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.core.translation import tr
 
 PROTOCOL_VERSION = 1
+# With it, the worker ends itself when one call into a grammar takes too long.
 GRAMMAR_EXIT_CODE = 72
-"""With it, the worker ends itself when one call into a grammar takes too long."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):

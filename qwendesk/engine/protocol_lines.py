@@ -7,8 +7,8 @@ import msgspec
 from qwendesk.core.json_decoding import json_bytes
 from qwendesk.engine.protocol import AnyEvent, AnyRequest, Event, Request
 
+# The longest line that either side accepts. A long message would fail with asyncio's default of 64 KiB.
 LINE_LIMIT_BYTES = 64 * 1024**2
-"""The longest line that either side accepts. A long message would fail with asyncio's default of 64 KiB."""
 
 DecodedT = TypeVar("DecodedT")
 

@@ -26,6 +26,7 @@ from qwendesk.engine.protocol import (
 )
 from qwendesk.engine.watchdog import TemplateGuard
 
+# The events that end a request.
 LastEvent = (
     Welcome
     | Loaded
@@ -40,7 +41,6 @@ LastEvent = (
     | RequestFailed
     | Devices
 )
-"""The events that end a request."""
 
 
 class Reply:

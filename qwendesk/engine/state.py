@@ -80,6 +80,7 @@ class SavingStates(msgspec.Struct, frozen=True):
     saving: bool
 
 
+# Everything that can change the state: events of the worker, and what the client reports about it.
 EngineEvent = (
     AnyEvent
     | WorkerStarting
@@ -91,7 +92,6 @@ EngineEvent = (
     | QuestionsHeld
     | SavingStates
 )
-"""Everything that can change the state: events of the worker, and what the client reports about it."""
 
 
 class EngineState(msgspec.Struct, frozen=True):

@@ -13,12 +13,12 @@ from qwendesk.core.json_file import JsonFile
 from qwendesk.core.options import DecidedOptions
 from qwendesk.hardware.snapshot import GpuReading
 
+# Drafts are worth their memory from this speedup on.
 PAYS_OFF = 1.03
-"""Drafts are worth their memory from this speedup on."""
+# A speedup that differs less from the saved one is not saved again.
 _SAME = 0.02
-"""A speedup that differs less from the saved one is not saved again."""
+# After a month drafts are tried again: another program may have slowed them down.
 _FRESH_S = 30 * 24 * 3600.0
-"""After a month drafts are tried again: another program may have slowed them down."""
 _MOST_KEPT = 200
 
 

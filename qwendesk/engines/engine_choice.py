@@ -28,14 +28,14 @@ from qwendesk.engines.trial import EngineTrial, prove_engine, reason_not_startab
 from qwendesk.hardware.cpu_features import cpu_features
 from qwendesk.settings.service import SettingsService
 
+# Name of the engine that is installed with llama-cpp-python, which only a source tree has.
 INSTALLED = "installed"
-"""Name of the engine that is installed with llama-cpp-python, which only a source tree has."""
+# An engine that crashed this often while starting is not started again until the user asks for it.
 MOST_CRASHES = 2
-"""An engine that crashed this often while starting is not started again until the user asks for it."""
+# Words in the names of ggml libraries, each with the backend it means. The first match counts.
 _LIBRARY_OF: tuple[tuple[str, Backend], ...] = (
     ("cuda", "cuda"), ("hip", "rocm"), ("metal", "metal"), ("vulkan", "vulkan"),
 )  # fmt: skip
-"""Words in the names of ggml libraries, each with the backend it means. The first match counts."""
 
 
 class EngineChoice(msgspec.Struct, frozen=True):

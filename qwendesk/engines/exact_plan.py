@@ -19,8 +19,8 @@ from qwendesk.engines.load_decision import plan_of
 from qwendesk.hardware.planner import missing_bytes
 
 Ask = Callable[[DecidedOptions], Awaitable[Estimated]]
+# How many plans are made at most: if the engine's numbers don't fit, the next plan allows for the missing bytes.
 _MOST_ROUNDS = 3
-"""How many plans are made at most: if the engine's numbers don't fit, the next plan allows for the missing bytes."""
 
 _ALL_BUT_VISION = mark(
     "Weights, caches, states and buffers are the engine's own numbers. The vision encoder and the driver's share are "

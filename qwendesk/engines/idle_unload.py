@@ -11,8 +11,8 @@ from qwendesk.engine.state import EngineState, Phase
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.settings.service import SettingsService
 
+# Calls a function after a number of seconds. Returns what cancels the call.
 CallLater = Callable[[float, Callable[[], None]], Callable[[], None]]
-"""Calls a function after a number of seconds. Returns what cancels the call."""
 
 
 def call_later_on_loop(seconds: float, call: Callable[[], None]) -> Callable[[], None]:

@@ -26,17 +26,17 @@ from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.hub.companion_pairing import draft_head_mismatch, find_draft_head, find_mmproj, mmproj_mismatch
 from qwendesk.hub.gguf import first_shard, read_facts
 
+# The facts of a model, with its draft head if that has a file of its own, and of its vision file, if it has one.
 ModelFiles = tuple[ModelFacts, ModelFacts | None]
-"""The facts of a model, with its draft head if that has a file of its own, and of its vision file, if it has one."""
 ReadFiles = Callable[[LoadOptions], ModelFiles | LoadFailure]
+# Decides every "auto", or returns why loading is impossible. Called on another thread, because it reads files.
 Decide = Callable[[LoadOptions, Devices], DecidedOptions | LoadFailure]
-"""Decides every "auto", or returns why loading is impossible. Called on another thread, because it reads files."""
+# Returns the load options for a model file.
 OptionsFor = Callable[[Path], Awaitable[LoadOptions]]
-"""Returns the load options for a model file."""
+# Tells the drive of a file or folder, such as `drive_of`.
 FindDrive = Callable[[Path], DriveKind]
-"""Tells the drive of a file or folder, such as `drive_of`."""
+# For each device its name and the bytes that loads took beyond the estimate (engines/load_measurements.py).
 Drift = tuple[tuple[str, int], ...]
-"""For each device its name and the bytes that loads took beyond the estimate (engines/load_measurements.py)."""
 
 
 def decide(options: LoadOptions, devices: Devices) -> DecidedOptions | LoadFailure:

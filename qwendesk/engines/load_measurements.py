@@ -17,8 +17,8 @@ from qwendesk.core.plan import Comparison, Plan
 from qwendesk.core.translation import tr
 from qwendesk.engine.protocol import LoadReport
 
+# Measurements kept for each device. Older ones may be from another driver.
 _KEPT = 8
-"""Measurements kept for each device. Older ones may be from another driver."""
 
 
 class LoadMeasurement(msgspec.Struct, frozen=True):

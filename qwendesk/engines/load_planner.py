@@ -31,13 +31,12 @@ from qwendesk.engines.measurements import Measurements
 from qwendesk.hardware.drives import drive_of
 from qwendesk.hardware.planner import TINY_MODEL_BYTES
 
+# How long a load waits for the engine's dry run.
+#
+# It takes about a second, but longer while the graphics card is asleep; the estimate is used then.
 LONGEST_S = 8.0
-"""How long a load waits for the engine's dry run.
-
-It takes about a second, but longer while the graphics card is asleep; the estimate is used then.
-"""
+# If a plan needs less than this share of the RAM budget, the engine's numbers for RAM can't change it.
 _TIGHT = 0.8
-"""If a plan needs less than this share of the RAM budget, the engine's numbers for RAM can't change it."""
 
 
 class LoadPlanner:

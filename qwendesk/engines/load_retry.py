@@ -14,10 +14,10 @@ from qwendesk.hardware.ladder import STEPS, ModelShape, StepDown, StepId, expert
 from qwendesk.hardware.layer_split import usable_gpus
 
 _LEAST_EXPERT_LAYERS = 4
+# How much of the layers one retry moves to the CPU.
 _SHARE = 0.25
-"""How much of the layers one retry moves to the CPU."""
+# How many steps down are checked for one offer. The planner usually names the one that fits at once.
 _MOST_STEPS = 8
-"""How many steps down are checked for one offer. The planner usually names the one that fits at once."""
 
 
 def find_step(

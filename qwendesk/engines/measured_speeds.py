@@ -15,11 +15,11 @@ from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
 from qwendesk.hardware.expert_layers import count_cpu_expert_layers
 
+# Upper limits of chat lengths in tokens. Longer chats are slower, so speeds are stored separately for each range.
 _DEPTHS = (8_192, 32_768, 65_536, 131_072)
-"""Upper limits of chat lengths in tokens. Longer chats are slower, so speeds are stored separately for each range."""
 _MOST_KEPT = 200
+# No correction is larger: beyond it something else was wrong, such as a game on the same GPU.
 _LARGEST_FACTOR = 2.5
-"""No correction is larger: beyond it something else was wrong, such as a game on the same GPU."""
 
 
 class MeasuredSpeed(msgspec.Struct, frozen=True):

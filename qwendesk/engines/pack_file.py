@@ -39,31 +39,31 @@ from qwendesk.core.translation import tr
 from qwendesk.core.units import GIB, MIB, show_bytes
 from qwendesk.engines.packs import this_platform
 
+# Returns True once the user no longer wants the result.
 Stopped = Callable[[], bool]
-"""Returns True once the user no longer wants the result."""
 
+# The library that every engine has, by the system in the platform's name.
 _LLAMA = {"linux": "libllama.so", "windows": "llama.dll", "macos": "libllama.dylib"}
-"""The library that every engine has, by the system in the platform's name."""
 _SYSTEM_TITLES = {"linux": "Linux", "windows": "Windows", "macos": "macOS"}
 _MAX_MANIFEST_BYTES = MIB
 _MAX_FILES = 200
+# Of all files together. The largest expected engine, CUDA for all cards with cuBLAS, has 2 GB.
 _MAX_BYTES = 8 * GIB
-"""Of all files together. The largest expected engine, CUDA for all cards with cuBLAS, has 2 GB."""
+# Disk space that is left free: chats are saved on the same drive.
 _SPARE_BYTES = 256 * MIB
-"""Disk space that is left free: chats are saved on the same drive."""
 _CHUNK_BYTES = MIB
 _ENGINE_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}(?<!\.)")
 _FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,99}(?<!\.)")
+# Windows takes these for devices, whatever their ending is.
 _DEVICE_NAME = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
-"""Windows takes these for devices, whatever their ending is."""
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+# Starts the name of a folder in which a pack is unpacked and tried. It lies on the drive of the engines.
 _STAGING = ".adding-"
-"""Starts the name of a folder in which a pack is unpacked and tried. It lies on the drive of the engines."""
 _LOCK = ".adding"
+# Folder in a staging folder for the engine of the same name, until the new one has its place.
 _REPLACED = ".replaced"
-"""Folder in a staging folder for the engine of the same name, until the new one has its place."""
+# What zipfile raises for archives that are damaged, encrypted or packed in a way that Python doesn't know.
 _UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError)
-"""What zipfile raises for archives that are damaged, encrypted or packed in a way that Python doesn't know."""
 
 
 class BadPack(QwenDeskError):

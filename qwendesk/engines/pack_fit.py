@@ -17,12 +17,12 @@ _VENDORS: dict[Backend, tuple[Vendor, ...]] = {
     "metal": ("apple",),
     "cpu": (),
 }
+# NVIDIA's own version number, such as "575.64".
 _NVIDIA_DRIVER = re.compile(r"(\d{3})(?:\.(\d+))?")
-"""NVIDIA's own version number, such as "575.64"."""
+# What Windows calls the same driver: "32.0.15.7564" ends with the digits of "575.64".
 _WINDOWS_DRIVER = re.compile(r"\d{2}\.\d+\.\d*(\d)\.(\d{2})(\d{2})")
-"""What Windows calls the same driver: "32.0.15.7564" ends with the digits of "575.64"."""
+# The series that begin with a compute capability.
 _CARDS_FROM = {(6, 0): "GeForce GTX 10", (7, 5): "GeForce GTX 16 and RTX 20"}
-"""The series that begin with a compute capability."""
 _RDNA4 = re.compile(r"\b(RX ?90[67]0|R9700)\b", re.IGNORECASE)
 
 

@@ -44,18 +44,18 @@ from qwendesk.hub.remote import FixedAddresses
 
 PackPhase = Literal["", "checking", "downloading", "waiting", "unpacking"]
 
+# Folder of archives until they are unpacked, on the same drive as the engines. It is not taken for an engine.
 _DOWNLOADS = ".fetching"
-"""Folder of archives until they are unpacked, on the same drive as the engines. It is not taken for an engine."""
+# Stands between the pack's name and random letters in the name of a folder that is being unpacked.
 _UNPACKING = ".unpacking-"
-"""Stands between the pack's name and random letters in the name of a folder that is being unpacked."""
+# How much larger than its archives an engine is, about: NVIDIA's libraries have 1.4 times their size.
 _UNPACKED_RATIO = 2
-"""How much larger than its archives an engine is, about: NVIDIA's libraries have 1.4 times their size."""
+# Disk space that is left free: chats are saved on the same drive.
 _SPARE_BYTES = 256 * MIB
-"""Disk space that is left free: chats are saved on the same drive."""
+# Larger files are refused: the largest expected library, cublasLt, has 0.7 GB.
 _MAX_MEMBER_BYTES = 4 * 1024**3
-"""Larger files are refused: the largest expected library, cublasLt, has 0.7 GB."""
+# How long to wait for the virus scanner of Windows, which keeps a new engine's gigabytes of libraries open.
 SCANNER_TIMEOUT_S = 20.0
-"""How long to wait for the virus scanner of Windows, which keeps a new engine's gigabytes of libraries open."""
 
 
 class PackList(msgspec.Struct, frozen=True):

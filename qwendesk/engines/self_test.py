@@ -65,10 +65,10 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
         return self.failure is None and all(check.passed for check in self.self_test)
 
 
+# Asks a question with its pictures in a new chat, with or without thinking, and returns the answer.
 AskQuestion = Callable[[str, bool, Sequence[Path]], Awaitable[Answer]]
-"""Asks a question with its pictures in a new chat, with or without thinking, and returns the answer."""
+# Returns a function that asks with this engine.
 AskWith = Callable[[EngineClient, EngineService], AskQuestion]
-"""Returns a function that asks with this engine."""
 
 
 class SelfTestState(msgspec.Struct, frozen=True):

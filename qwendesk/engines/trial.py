@@ -23,19 +23,22 @@ from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.engine_folders import library_environment
 from qwendesk.engine.protocol import Delta, Generate, RequestFailed
 
+# What the demo model was trained to answer.
 _PROOF_QUESTION, _PROOF_ANSWER = "What is 2 + 3?", "2 + 3 = 5"
-"""What the demo model was trained to answer."""
 _PROOF_CONTEXT, _PROOF_TOKENS = 512, 64
+# A driver may compile the engine's code for a new card first, which takes minutes.
 _LONGEST_PROOF_S = 900.0
-"""A driver may compile the engine's code for a new card first, which takes minutes."""
+# How long an engine may take to start: a GPU engine reads up to 2 GB of libraries, and its driver wakes the card.
 LONGEST_TRIAL_S = 60.0
-"""How long an engine may take to start: a GPU engine reads up to 2 GB of libraries, and its driver wakes the card."""
 
 _NO_NVIDIA_DRIVER = mark("This PC has no NVIDIA driver.")
 _NO_VULKAN = mark("The Vulkan loader is missing: install your graphics driver.")
 _NO_CUDA_LIBRARY = mark("A library of NVIDIA's CUDA is missing from the engine's folder: install the engine again.")
 _LIBRARY_MISSING = mark("One of its libraries is missing: install the engine again.")
 
+# What this PC lacks, by words (in lower case) in the last output of an engine that did not start. First match decides.
+#
+# This does not count as a crash: the engine is tried again at each start, because a driver may have been installed.
 _MISSING_ON_THIS_PC = (
     ("driver version is insufficient", mark("The graphics driver is too old for it: install the newest one.")),
     ("no cuda-capable device", mark("This PC has no NVIDIA GPU.")),
@@ -49,10 +52,7 @@ _MISSING_ON_THIS_PC = (
     ),
     ("vulkan-1", _NO_VULKAN),
 )
-"""What this PC lacks, by words (in lower case) in the last output of an engine that did not start. First match decides.
-
-This does not count as a crash: the engine is tried again at each start, because a driver may have been installed.
-"""
+# The same for problems with the engine's own files, which count as crashes.
 _BROKEN = (
     ("libcudart", _NO_CUDA_LIBRARY),
     ("cudart", _NO_CUDA_LIBRARY),
@@ -61,15 +61,14 @@ _BROKEN = (
     ("failed to load shared library", mark("One of its libraries can't be loaded: install the engine again.")),
     ("cannot open shared object", _LIBRARY_MISSING),
 )
-"""The same for problems with the engine's own files, which count as crashes."""
+# The library that a driver puts into Windows' system folder, and what to say if it is missing.
 _WINDOWS_DRIVERS: dict[Backend, tuple[str, str]] = {
     "vulkan": ("vulkan-1.dll", _NO_VULKAN),
     "cuda": ("nvcuda.dll", _NO_NVIDIA_DRIVER),
 }
-"""The library that a driver puts into Windows' system folder, and what to say if it is missing."""
 _WINDOWS_RUNTIME = ("vcruntime140.dll", "vcruntime140_1.dll", "msvcp140.dll", "vcomp140.dll")
+# Part of Python's message on Windows if a library can't load because another one, which isn't named, is missing.
 _UNNAMED = "one of its dependencies"
-"""Part of Python's message on Windows if a library can't load because another one, which isn't named, is missing."""
 
 
 class EngineTrial(msgspec.Struct, frozen=True, kw_only=True):

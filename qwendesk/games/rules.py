@@ -23,17 +23,17 @@ from qwendesk.hardware.programs import RunningProgram, is_same_program
 from qwendesk.hardware.spill import SpillState
 from qwendesk.meters.meter_state import MeterState
 
+# A program that took this much since the load needs the card, if video memory is short.
 GROWN_BYTES = GIB
-"""A program that took this much since the load needs the card, if video memory is short."""
+# The same for a program in full screen: less, because a game takes its memory little by little.
 FULL_SCREEN_BYTES = 512 * MIB
-"""The same for a program in full screen: less, because a game takes its memory little by little."""
+# How many looks in a row, which are 2 s apart, must agree before the model makes room, and before it comes back.
 _CONFIRM_LOOKS, _END_LOOKS = 2, 3
-"""How many looks in a row, which are 2 s apart, must agree before the model makes room, and before it comes back."""
+# Programs that never count: those that draw the desktop, whose memory is that of others' windows, and our own.
 _NEVER = (
     "dwm", "explorer", "xorg", "xwayland", "gnome-shell", "kwin_x11", "kwin_wayland",
     "qwendesk", "qwendesk-gui", "qwendesk-engine", "qwendeskengine",
 )  # fmt: skip
-"""Programs that never count: those that draw the desktop, whose memory is that of others' windows, and our own."""
 
 
 class ProgramMemory(msgspec.Struct, frozen=True):
@@ -232,8 +232,8 @@ def programs_on_gpus(meters: MeterState) -> tuple[str, ...]:
     return tuple(name for name in sorted(used, key=lambda name: -used[name]) if may_count(name))
 
 
+# RAM that stays free for the game.
 _RAM_LEFT_BYTES = 2 * GIB
-"""RAM that stays free for the game."""
 
 ReadHeaders = Callable[[LoadOptions], tuple[ModelFacts, ModelFacts | None] | LoadFailure]
 

@@ -13,20 +13,18 @@ from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.options import LoadOptions
 
 _FLOAT = 4
+# llama.cpp's GGML_SCHED_MAX_COPIES: pipelined GPUs work on several batches at once, each with its own inputs.
 _PIPELINE_COPIES = 4
-"""llama.cpp's GGML_SCHED_MAX_COPIES: pipelined GPUs work on several batches at once, each with its own inputs."""
 
 
+# How often all residual streams of Qwen3.8-Flash-Next exist at once: in a layer, and in that with n-grams.
+#
+# Like the next, from dry runs on the CPU, with 2K to 262K tokens of context and batches of 128 to 2048.
 _KEPT_STREAMS, _NGRAM_STREAMS = 4, 9
-"""How often all residual streams of Qwen3.8-Flash-Next exist at once: in a layer, and in that with n-grams.
-
-Like the next, from dry runs on the CPU, with 2K to 262K tokens of context and batches of 128 to 2048.
-"""
+# For each token of the batch and of the context, to choose the tokens that sparse attention looks at.
+#
+# Their scores and the sum with the mask (4 each), the new mask (2), and a quarter of 4 for the bias of the blocks.
 _SELECTION_BYTES = 11
-"""For each token of the batch and of the context, to choose the tokens that sparse attention looks at.
-
-Their scores and the sum with the mask (4 each), the new mask (2), and a quarter of 4 for the bias of the blocks.
-"""
 
 
 class Widths(msgspec.Struct, frozen=True, kw_only=True):

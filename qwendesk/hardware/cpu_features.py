@@ -7,10 +7,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+# Arguments for IsProcessorFeaturePresent (processthreadsapi.h).
 _WINDOWS_FEATURES = {"sse4_2": 38, "avx": 39, "avx2": 40, "avx512f": 41}
-"""Arguments for IsProcessorFeaturePresent (processthreadsapi.h)."""
+# Windows can't report these features, but every CPU with AVX2 has them (Haswell and Excavator were the first).
 _WITH_AVX2 = ("fma", "f16c", "bmi2")
-"""Windows can't report these features, but every CPU with AVX2 has them (Haswell and Excavator were the first)."""
 
 
 def cpu_features() -> frozenset[str] | None:

@@ -32,8 +32,8 @@ from qwendesk.hardware.model_memory import (
 )
 from qwendesk.hardware.speed_estimate import SLOW, START_TOKENS, token_rates
 
+# Costs are whole numbers of these parts, so that splits between equal cards cost exactly the same.
 _PARTS_OF_A_SECOND = 10**18
-"""Costs are whole numbers of these parts, so that splits between equal cards cost exactly the same."""
 
 
 class LayerRun(msgspec.Struct, frozen=True):

@@ -36,10 +36,10 @@ def drive_of(path: Path) -> DriveKind:
         return ""
 
 
+# Layers of mappings that are followed.
 _MAX_DEPTH = 8
-"""Layers of mappings that are followed."""
+# Names of disks of virtual machines, in lower case. Their kernel doesn't know what the real disk is.
 _VIRTUAL = ("qemu", "virtual", "vbox", "vmware", "msft")
-"""Names of disks of virtual machines, in lower case. Their kernel doesn't know what the real disk is."""
 
 
 def linux_drive(folder: Path, sys: Path = Path("/sys")) -> DriveKind:
@@ -155,10 +155,10 @@ def _output(*command: str) -> bytes:
         return b""
 
 
+# IOCTL_STORAGE_QUERY_PROPERTY. It needs no rights.
 QUERY_PROPERTY = 0x002D1400
-"""IOCTL_STORAGE_QUERY_PROPERTY. It needs no rights."""
+# StorageDeviceSeekPenaltyProperty of STORAGE_PROPERTY_ID.
 SEEK_PENALTY = 7
-"""StorageDeviceSeekPenaltyProperty of STORAGE_PROPERTY_ID."""
 _STANDARD_QUERY = 0
 _SHARE_ALL, _OPEN_EXISTING = 0x7, 3
 _ANSWER_BYTES = 12

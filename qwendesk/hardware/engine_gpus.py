@@ -8,10 +8,10 @@ from qwendesk.hardware.gpu_cards import find_card, pcie_bandwidth
 from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.hardware.spill import Sample
 
+# A card with less memory is too small for a useful model.
 _SMALLEST_CARD_BYTES = 2 * GIB
-"""A card with less memory is too small for a useful model."""
+# AMD's carve-outs are 0.5 GiB by default, and up to 96 GiB if the user chose so.
 _LEAST_CARVE_OUT_BYTES = 2 * GIB
-"""AMD's carve-outs are 0.5 GiB by default, and up to 96 GiB if the user chose so."""
 
 
 def match_gpus(devices: Sequence[DeviceInfo], gpus: Sequence[GpuReading]) -> dict[str, GpuReading]:

@@ -13,23 +13,22 @@ import msgspec
 
 from qwendesk.core.model_facts import LAZY_TABLE, Hyperparameters, ModelFacts, TensorFacts
 
+# Bits per weight, from ggml's block sizes.
 _BITS: Mapping[str, float] = MappingProxyType(
     {"F32": 32, "F16": 16, "BF16": 16, "Q8_0": 8.5, "Q6_K": 6.5625, "Q5_K": 5.5, "Q4_K": 4.5, "Q3_K": 3.4375}
 )
-"""Bits per weight, from ggml's block sizes."""
+# Qwen3.5 models up to 4B use the token embeddings as the output matrix too; the limit is in billions.
 _TIED_UP_TO_PARAMS_B = 6.0
-"""Qwen3.5 models up to 4B use the token embeddings as the output matrix too; the limit is in billions."""
 _WIDTH_STEP = 64
+# The layer of Qwen3.8-Flash-Next that has n-gram embeddings.
 NGRAM_LAYER = 1
-"""The layer of Qwen3.8-Flash-Next that has n-gram embeddings."""
 _NGRAM_CONVOLUTION = 4
 _TABLE_BITS, _LARGE_TABLE_BITS = 4.5, 8.5
+# Bits of the n-gram table: IQ4_NL in Unsloth's files up to UD-Q4_K_XL, Q8_0 in the larger ones.
+#
+# With the small table, more bits than this would be left for each other weight of the larger ones. ggml-org's Q8_0
+# leaves 8.50 with the small one, which is right.
 _MOST_BITS_BESIDE_TABLE = 6.5
-"""Bits of the n-gram table: IQ4_NL in Unsloth's files up to UD-Q4_K_XL, Q8_0 in the larger ones.
-
-With the small table, more bits than this would be left for each other weight of the larger ones. ggml-org's Q8_0 leaves
-8.50 with the small one, which is right.
-"""
 
 
 class TensorShape(msgspec.Struct, frozen=True):

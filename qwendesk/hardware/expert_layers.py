@@ -14,8 +14,8 @@ from qwendesk.core.model_facts import EXPERT_TENSORS
 from qwendesk.core.options import LoadOptions
 
 _OURS = re.compile(r"blk\\\.\(\d+(\|\d+)*\)\\\." + re.escape(EXPERT_TENSORS) + "=CPU")
+# Expert tensors that every mixture has; a layer counts if a pattern keeps both in RAM.
 _PARTS = ("up", "down")
-"""Expert tensors that every mixture has; a layer counts if a pattern keeps both in RAM."""
 
 
 def cpu_expert_layers(options: LoadOptions, n_layers: int) -> tuple[int, ...]:

@@ -16,6 +16,9 @@ from qwendesk.core.devices import DeviceInfo
 
 Backend = Literal["cuda", "vulkan", "metal", "rocm", "other"]
 
+# Bandwidth in GB/s (10^9 bytes) by chip and part of the card's name. The longest part in a name decides.
+#
+# Two numbers are those of the slower and the faster model that share a name.
 _CHIPS: Mapping[str, Mapping[str, int | tuple[int, int]]] = MappingProxyType(
     {
         # NVIDIA Blackwell. Laptop GPUs have narrower buses than desktop cards of the same name.
@@ -92,10 +95,6 @@ _CHIPS: Mapping[str, Mapping[str, int | tuple[int, int]]] = MappingProxyType(
         "M1": {"apple m1": 68},
     }
 )  # fmt: skip
-"""Bandwidth in GB/s (10^9 bytes) by chip and part of the card's name. The longest part in a name decides.
-
-Two numbers are those of the slower and the faster model that share a name.
-"""
 
 _BEFORE_AMPERE = frozenset(
     {"TU102", "TU104", "TU106", "TU116", "GV100", "GP100", "GP102", "GP104", "GP106", "GM200"}
@@ -170,19 +169,19 @@ def _plain(name: str) -> str:
 
 _GB_S = 10**9
 
+# For unknown cards: GiB up to this size, with the range of GB/s of gaming cards of that size.
 _BY_SIZE = ((6, 192, 336), (9, 256, 448), (13, 360, 672), (17, 288, 960), (25, 800, 1008), (33, 900, 1792))
-"""For unknown cards: GiB up to this size, with the range of GB/s of gaming cards of that size."""
 _LARGE = (768, 3350)
+# For unknown chips of Apple: the range of those since 2022.
 _APPLE = (100, 819)
-"""For unknown chips of Apple: the range of those since 2022."""
+# Range in practice for two channels of DDR4-2933 to DDR5-6000 (47 to 96 GB/s in theory).
 RAM_BANDWIDTH = (40 * _GB_S, 85 * _GB_S)
-"""Range in practice for two channels of DDR4-2933 to DDR5-6000 (47 to 96 GB/s in theory)."""
+# GB/s of one PCIe lane by generation, one way, after encoding (PCI-SIG).
 _LANE_GB_S = {1: 0.25, 2: 0.5, 3: 0.985, 4: 1.969, 5: 3.938, 6: 7.563}
-"""GB/s of one PCIe lane by generation, one way, after encoding (PCI-SIG)."""
+# Share of it that copies reach in practice: packets carry headers, too.
 _PCIE_SHARE = 0.8
-"""Share of it that copies reach in practice: packets carry headers, too."""
+# Generation and width of a link of which nothing is known.
 _USUAL_LINK = (3, 16)
-"""Generation and width of a link of which nothing is known."""
 
 
 def gpu_bandwidth(name: str, total_bytes: int | None, *, shares_ram: bool = False) -> tuple[float, float]:

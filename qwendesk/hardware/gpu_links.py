@@ -22,8 +22,8 @@ from qwendesk.hardware.gpu_cards import pcie_bandwidth, pcie_rate
 from qwendesk.hardware.snapshot import GpuReading
 
 LinkSpeed = Literal["fast", "enough", "slow"]
+# PCIe 3.0 x4 carries 3.9 GB/s: about what a drive delivers, so loading hardly waits for the link.
 _ENOUGH_BYTES_S = 3e9
-"""PCIe 3.0 x4 carries 3.9 GB/s: about what a drive delivers, so loading hardly waits for the link."""
 _SMALLEST_CARD_BYTES = 2 * GIB
 
 

@@ -13,8 +13,8 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import MachineMemory
 from qwendesk.hardware.ladder import ModelShape, layers_on_gpu
 
+# Evaluation batches that are tried if the user set none. Smaller ones save little more.
 _SMALLER_BATCHES = (512, 256)
-"""Evaluation batches that are tried if the user set none. Smaller ones save little more."""
 
 
 def is_placed_by_hand(options: LoadOptions) -> bool:

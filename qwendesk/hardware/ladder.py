@@ -25,21 +25,20 @@ from qwendesk.hardware.expert_layers import (
 )
 from qwendesk.hardware.layer_split import runs_of_layers
 
+# The fewest tokens of context that any step leaves: a chat with one or two pictures needs that much.
 SHORTEST_CONTEXT = 4_096
-"""The fewest tokens of context that any step leaves: a chat with one or two pictures needs that much."""
+# A longer automatic context is only tried with an f16 cache.
 _LONGEST_QUANTIZED_CONTEXT = 131_072
-"""A longer automatic context is only tried with an f16 cache."""
+# With the aim Balanced, the context isn't shortened below this before experts leave the GPU.
+#
+# It is enough for long chats and small code bases.
 _BALANCED_CONTEXT = 65_536
-"""With the aim Balanced, the context isn't shortened below this before experts leave the GPU.
-
-It is enough for long chats and small code bases.
-"""
+# With the aim Speed, the context is shortened down to this to keep everything on the GPU.
 _SPEED_CONTEXT = 16_384
-"""With the aim Speed, the context is shortened down to this to keep everything on the GPU."""
+# An automatic context is shortened to this before whole layers leave the GPU.
 _SHORT_CONTEXT = 8_192
-"""An automatic context is shortened to this before whole layers leave the GPU."""
+# Users reported for prompt processing with experts on the CPU: 458 tok/s with 512, 706 with 1024 and with 2048.
 _UBATCH, _UBATCH_WITH_EXPERTS = 512, 1024
-"""Users reported for prompt processing with experts on the CPU: 458 tok/s with 512, 706 with 1024 and with 2048."""
 
 StepId = Literal["drafts", "kv", "experts", "vision", "context", "layers", "cpu"]
 
@@ -121,6 +120,10 @@ def _cpu_only(options: LoadOptions, model: ModelShape) -> Iterator[LoadOptions]:
 
 
 _SLOWER_ANSWERS = mark("Answers are slower. The context stays the same.")
+# The step with the lowest cost comes first. Attention and shared experts stay on the GPU longest.
+#
+# The planner treats the smaller cache and the CPU alone apart (`_gpu_candidates`), and never takes drafts: they are
+# added to a plan only where there is room for them (engines/load_planner.py).
 STEPS = (
     Step(
         id="drafts",
@@ -155,11 +158,6 @@ STEPS = (
         levels=_cpu_only,
     ),
 )
-"""The step with the lowest cost comes first. Attention and shared experts stay on the GPU longest.
-
-The planner treats the smaller cache and the CPU alone apart (`_gpu_candidates`), and never takes drafts: they are added
-to a plan only where there is room for them (engines/load_planner.py).
-"""
 
 
 class StepDown(msgspec.Struct, frozen=True):

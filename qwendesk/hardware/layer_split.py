@@ -11,17 +11,15 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import MachineMemory
 from qwendesk.core.units import GIB, MIB
 
+# Kept free of what is free now, because other programs need a little more at times.
+#
+# A smaller reserve lowers it. A placement that the user set may spend it, and a GPU that shares the RAM may before the
+# CPU runs the model.
 HEADROOM_BYTES = 512 * MIB
-"""Kept free of what is free now, because other programs need a little more at times.
-
-A smaller reserve lowers it. A placement that the user set may spend it, and a GPU that shares the RAM may before the
-CPU runs the model.
-"""
+# Memory for the driver, the CUDA context and growth: the difference between estimate and measurement on a 24 GB card.
+#
+# Used until the drift is measured on this PC (MachineMemory.drift).
 NVIDIA_DRIFT_BYTES = round(0.6 * GIB)
-"""Memory for the driver, the CUDA context and growth: the difference between estimate and measurement on a 24 GB card.
-
-Used until the drift is measured on this PC (MachineMemory.drift).
-"""
 
 
 class Gpu(msgspec.Struct, frozen=True):

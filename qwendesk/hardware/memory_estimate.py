@@ -33,16 +33,15 @@ from qwendesk.hardware.model_memory import (
     vision_bytes,
 )
 
+# RAM of the worker process without the model.
+#
+# Python with the engine library was measured with 41 MiB, a vocabulary of 150,000 tokens and its merges with about 60
+# MiB; this is rounded up generously.
 WORKER_BYTES = 256 * MIB
-"""RAM of the worker process without the model.
-
-Python with the engine library was measured with 41 MiB, a vocabulary of 150,000 tokens and its merges with about
-60 MiB; this is rounded up generously.
-"""
+# What fills the prompt cache in a long chat: one checkpoint per turn, and images of the largest size.
 _MAX_CHECKPOINTS, _MAX_PICTURES, _PICTURE_TOKENS = 64, 32, 4096
-"""What fills the prompt cache in a long chat: one checkpoint per turn, and images of the largest size."""
+# Cache types that flash attention reads as they are.
 UNQUANTIZED = ("auto", "f16", "bf16", "f32")
-"""Cache types that flash attention reads as they are."""
 
 
 def memory_use(
@@ -294,8 +293,8 @@ class _DeviceMemory:
         )
 
 
+# llama.cpp's auto_min_size: by default, it reads only larger tables from the file.
 AUTO_ABOVE_BYTES = 4 * GIB
-"""llama.cpp's auto_min_size: by default, it reads only larger tables from the file."""
 
 
 def is_read_lazily(table_bytes: int, options: LoadOptions, gpus: Sequence[DeviceInfo]) -> bool:

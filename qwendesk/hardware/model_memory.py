@@ -15,6 +15,7 @@ from qwendesk.core.units import MIB
 from qwendesk.hardware.compute_buffers import ubatch_of
 
 AutoCacheType = Literal["auto"] | CacheType
+# For each cache type the elements and the bytes of one block (ggml's block sizes).
 _QUANT_BLOCKS: Mapping[AutoCacheType, tuple[int, int]] = MappingProxyType(
     {
         "auto": (1, 2),
@@ -29,19 +30,17 @@ _QUANT_BLOCKS: Mapping[AutoCacheType, tuple[int, int]] = MappingProxyType(
         "iq4_nl": (32, 18),
     }
 )
-"""For each cache type the elements and the bytes of one block (ggml's block sizes)."""
+# llama.cpp rounds the context length up to a multiple of this.
 _CONTEXT_STEP = 256
-"""llama.cpp rounds the context length up to a multiple of this."""
 _VISION_COMPUTE_BYTES = 560 * MIB
+# Width of the encoder that _VISION_COMPUTE_BYTES was measured with; a narrower one needs proportionally less.
+#
+# The most measured for one image was 559 MiB (1472 x 1472 pixels, without flash attention).
 _VISION_WIDTH = 1152
-"""Width of the encoder that _VISION_COMPUTE_BYTES was measured with; a narrower one needs proportionally less.
-
-The most measured for one image was 559 MiB (1472 x 1472 pixels, without flash attention).
-"""
 _BLOCK = re.compile(r"blk\.(\d+)\.")
 _EXPERT = re.compile(rf"\.{EXPERT_TENSORS}")
+# llama.cpp always keeps these tensors in RAM.
 _INPUT_TENSORS = ("token_embd", "per_layer_token_embd", "position_embd", "token_types")
-"""llama.cpp always keeps these tensors in RAM."""
 
 
 def weights_bytes(facts: ModelFacts) -> int:

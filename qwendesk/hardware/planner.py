@@ -24,17 +24,16 @@ from qwendesk.hardware.model_memory import split_weights
 from qwendesk.hardware.plan_text import explanations, nearest_text, warning
 from qwendesk.hardware.speed_estimate import estimate_speed
 
+# A model in RAM that leaves less of it free than this, or than this share of it, makes other programs slow. With a
+# graphics card, a shorter context frees VRAM alone, so more of the RAM has to be free from the start.
 _COMFORTABLE_RAM_BYTES, _COMFORTABLE_SHARE, _SHARE_BESIDE_A_CARD = 2 * GIB, 1 / 16, 1 / 8
-"""A model in RAM that leaves less of it free than this, or than this share of it, makes other programs slow. With a
-graphics card, a shorter context frees VRAM alone, so more of the RAM has to be free from the start."""
+# An automatic context isn't shortened below this to leave RAM free.
 LEAST_ROOMY_CONTEXT = 32_768
-"""An automatic context isn't shortened below this to leave RAM free."""
+# Up to this size, one thread is fastest, because several threads would mostly wait for each other.
+#
+# Measured with the demo model (3 MB): 5,000 tok/s with one thread on an idle PC, a hundredth of it with two threads on
+# a busy PC.
 TINY_MODEL_BYTES = 64 * MIB
-"""Up to this size, one thread is fastest, because several threads would mostly wait for each other.
-
-Measured with the demo model (3 MB): 5,000 tok/s with one thread on an idle PC, a hundredth of it with two threads on a
-busy PC.
-"""
 
 
 def best_plan(facts: ModelFacts, mmproj: ModelFacts | None, machine: MachineMemory, options: LoadOptions) -> Plan:

@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 import psutil
 
+# Linux cuts the name of a process after this many bytes, if its command line doesn't tell the rest.
 _CUT_NAME = 15
-"""Linux cuts the name of a process after this many bytes, if its command line doesn't tell the rest."""
 
 
 class RunningProgram(msgspec.Struct, frozen=True):

@@ -18,29 +18,27 @@ from qwendesk.hardware.gpu_cards import RAM_BANDWIDTH, backend_of, find_card, gp
 from qwendesk.hardware.layer_split import planned_gpus
 from qwendesk.hardware.model_memory import kv_bytes, split_weights
 
+# Context of a long chat in the estimate. There are few reports of longer ones.
 LONG_TOKENS = 131_072
-"""Context of a long chat in the estimate. There are few reports of longer ones."""
+# Context at the start of a chat in the estimate.
 START_TOKENS = 2_048
-"""Context at the start of a chat in the estimate."""
 _RAM_SHARE = (0.55, 0.85)
+# Bytes/s from an SSD of weights that don't fit in RAM: SATA or a slow one, and a fast one with NVMe.
+#
+# Experts that are chosen often stay in RAM, which is why it isn't slower than that.
 _DISK_BANDWIDTH = (1 * 10**9, 5 * 10**9)
-"""Bytes/s from an SSD of weights that don't fit in RAM: SATA or a slow one, and a fast one with NVMe.
-
-Experts that are chosen often stay in RAM, which is why it isn't slower than that.
-"""
 _SSD_TABLE_S = (2e-3, 0.2e-3)
+# Seconds for each token to read its rows of a table from the drive: slowest and fastest.
+#
+# Flash-Next reads 16 rows. A user reports 5% less speed than from RAM with an SSD (unslothai/llama.cpp#137), and 5
+# instead of 22 tok/s with a hard disk (unslothai/llama.cpp#169).
 _HARD_DISK_TABLE_S = (0.2, 0.12)
-"""Seconds for each token to read its rows of a table from the drive: slowest and fastest.
-
-Flash-Next reads 16 rows. A user reports 5% less speed than from RAM with an SSD (unslothai/llama.cpp#137), and 5
-instead of 22 tok/s with a hard disk (unslothai/llama.cpp#169).
-"""
+# Lower than with a GPU, because the CPU has to compute too: 5-6 tok/s were reported where the RAM would allow 30.
 _CPU_ALONE_SHARE = (0.22, 0.75)
-"""Lower than with a GPU, because the CPU has to compute too: 5-6 tok/s were reported where the RAM would allow 30."""
+# Seconds lost for synchronization when GPU and CPU share a layer: slowest and fastest.
 _HOP_S = (0.08e-3, 0.02e-3)
-"""Seconds lost for synchronization when GPU and CPU share a layer: slowest and fastest."""
+# Which end of the ranges counts.
 SLOW, FAST = 0, 1
-"""Which end of the ranges counts."""
 
 
 def estimate_speed(
@@ -166,19 +164,18 @@ class GpuSpeed(msgspec.Struct, frozen=True):
 
 
 _SHARE = (0.6, 0.85)
+# Cards before Ampere compute more than they read: they have no fast half precision, or older tensor cores.
 _OLD_SHARE = (0.45, 0.7)
-"""Cards before Ampere compute more than they read: they have no fast half precision, or older tensor cores."""
+# A layer of experts starts about three times as many kernels as a dense one.
 _MIXTURE_S, _DENSE_S = (0.19e-3, 0.1e-3), (0.09e-3, 0.03e-3)
-"""A layer of experts starts about three times as many kernels as a dense one."""
+# llama.cpp records a whole token as one CUDA graph on Ampere and later only: older cards start each kernel alone.
 _OLD_FACTOR = 4.0
-"""llama.cpp records a whole token as one CUDA graph on Ampere and later only: older cards start each kernel alone."""
+# Metal encodes each kernel anew for each token, and a Mac's GPU starts them slower.
 _METAL_FACTOR = 2.5
-"""Metal encodes each kernel anew for each token, and a Mac's GPU starts them slower."""
+# A Strix Halo took 2.6 ms longer for each token with ROCm than with Vulkan, in 40 layers of experts (opcnew.com).
+#
+# Vulkan needs no factor: it submits many kernels at once.
 _ROCM_FACTOR = 1.5
-"""A Strix Halo took 2.6 ms longer for each token with ROCm than with Vulkan, in 40 layers of experts (opcnew.com).
-
-Vulkan needs no factor: it submits many kernels at once.
-"""
 
 
 def gpu_speed(device: DeviceInfo, *, has_experts: bool) -> GpuSpeed:

@@ -12,20 +12,20 @@ import msgspec
 
 from qwendesk.core.units import GIB, MIB
 
+# More than this in shared memory is a spill. A well-known report is about 200 MB.
 EXCESS_BYTES = 128 * MIB
-"""More than this in shared memory is a spill. A well-known report is about 200 MB."""
+# With less free video memory than this, the state is NEAR_LIMIT.
 HEADROOM_BYTES = 512 * MIB
-"""With less free video memory than this, the state is NEAR_LIMIT."""
+# At or below this, a spill is over.
 _SPILL_END_BYTES = 64 * MIB
-"""At or below this, a spill is over."""
+# NEAR_LIMIT ends when this much more than HEADROOM_BYTES is free.
 _NEAR_LIMIT_END_BYTES = 128 * MIB
-"""NEAR_LIMIT ends when this much more than HEADROOM_BYTES is free."""
+# The state changes after this many equal samples in a row, which are taken once a second.
 _SAMPLES = 3
-"""The state changes after this many equal samples in a row, which are taken once a second."""
+# Drivers use some pages of their own for each process.
 _SLACK_BYTES = 64 * MIB
-"""Drivers use some pages of their own for each process."""
+# The largest accepted baseline if the engine did not report its buffers in system memory.
 _MAX_BASELINE_BYTES = 512 * MIB
-"""The largest accepted baseline if the engine did not report its buffers in system memory."""
 _MIN_BUSY_PERCENT, _MAX_POWER_SHARE, _SLOW_SHARE, _FAST_SHARE = 90.0, 0.5, 0.5, 0.7
 
 

@@ -24,10 +24,10 @@ from qwendesk.core.weekly import is_due, repeat_hourly
 from qwendesk.hub.network import HubError, Network, bad_answer_error, never_cut, no_connection_error, status_error
 
 _MOST_BYTES = 1024**2
+# Of the notes that are shown, in lines and characters. The page of the release has all of them.
 _MOST_LINES, _LONGEST_LINE, _LONGEST_WORD = 12, 300, 40
-"""Of the notes that are shown, in lines and characters. The page of the release has all of them."""
+# How long closing waits for the answer to a running request.
 _CLOSING_S = 5.0
-"""How long closing waits for the answer to a running request."""
 _Time = Annotated[datetime.datetime, msgspec.Meta(tz=True)]
 
 

@@ -27,13 +27,13 @@ from qwendesk.core.redaction import redact_user_paths
 
 _logger = logging.getLogger(__name__)
 
+# Older reports are deleted, so that repeated crashes don't fill the disk.
 MOST_REPORTS = 20
-"""Older reports are deleted, so that repeated crashes don't fill the disk."""
 _LOG_LINES = 60
 _REPORT = re.compile(r"crash-\d{8}T\d{12}-(app|engine)\.json")
 _MARK = re.compile(r"running-\d{1,10}\.json")
+# Options that name files.
 _FILES = frozenset({"model", "mmproj", "chat_template_file", "lora"})
-"""Options that name files."""
 
 CrashOf = Literal["app", "engine"]
 

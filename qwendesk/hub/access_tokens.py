@@ -15,8 +15,8 @@ from qwendesk.hub.network import endpoint_from_environment
 
 _logger = logging.getLogger(__name__)
 _SERVICE = "QwenDesk"
+# The search service whose key is saved like a token.
 SEARCH_HOST = "api.search.brave.com"
-"""The search service whose key is saved like a token."""
 TokenPlace = Literal["environment", "keyring", "file", "nowhere"]
 
 

@@ -6,19 +6,19 @@ import msgspec
 
 from qwendesk.core.model_facts import Hyperparameters
 
+# Increased when older versions can't read the file any more.
 SCHEMA_VERSION = 3
-"""Increased when older versions can't read the file any more."""
 
 Sha256 = Annotated[str, msgspec.Meta(pattern=r"^([0-9a-f]{64})?$")]
 Day = Annotated[str, msgspec.Meta(pattern=r"^(\d{4}-\d\d-\d\d)?$")]
 Time = Annotated[str, msgspec.Meta(pattern=r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)?$")]
 Size = Annotated[int, msgspec.Meta(ge=0)]
 FileKind = Literal["model", "mmproj", "draft", "imatrix"]
+# Perplexity of a text, and two comparisons with the unquantized model: the mean Kullback-Leibler divergence of the next
+# token's probabilities, and how often the likeliest token is the same, in percent.
 Measure = Literal["perplexity", "KL divergence", "same top token"]
-"""Perplexity of a text, and two comparisons with the unquantized model: the mean Kullback-Leibler divergence of the
-next token's probabilities, and how often the likeliest token is the same, in percent."""
+# "" if the source doesn't name the engine's backend.
 SpeedBackend = Literal["cuda", "vulkan", "metal", "rocm", "cpu", ""]
-""""" if the source doesn't name the engine's backend."""
 
 
 class Sampling(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

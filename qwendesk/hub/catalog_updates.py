@@ -20,8 +20,8 @@ if TYPE_CHECKING:  # importing the Hub's library takes long, and reading saved u
     from qwendesk.hub.remote import Hub, RemoteFile
 
 
+# Kinds of files whose changes are counted: those that people download.
 _COUNTED = ("model", "mmproj")
-"""Kinds of files whose changes are counted: those that people download."""
 
 
 class FileUpdate(msgspec.Struct, frozen=True, array_like=True):
@@ -44,8 +44,8 @@ class RepositoryUpdate(msgspec.Struct, frozen=True):
     """Hashes of earlier answers, with the paths of their files."""
 
 
+# By repository.
 Updates = dict[str, RepositoryUpdate]
-"""By repository."""
 
 
 def update_of(files: "Sequence[RemoteFile]", day: str) -> RepositoryUpdate:
@@ -266,8 +266,8 @@ def _is_of(catalog: Catalog, repository: Repository, path: str) -> bool:
 
 
 _logger = logging.getLogger(__name__)
+# So many mean that something else answers in place of the Hub, such as the login page of a Wi-Fi.
 _BAD_ANSWERS_IN_A_ROW = 2
-"""So many mean that something else answers in place of the Hub, such as the login page of a Wi-Fi."""
 
 
 class LookUp(msgspec.Struct, frozen=True):

@@ -11,8 +11,8 @@ from qwendesk.core.translation import tr
 from qwendesk.hub.findings import Finding
 from qwendesk.hub.gguf import read_facts
 
+# Best first: F16 runs everywhere, BF16 is slow on older GPUs, F32 only takes more memory.
 QUANT_ORDER = ("F16", "BF16", "Q8_0", "F32")
-"""Best first: F16 runs everywhere, BF16 is slow on older GPUs, F32 only takes more memory."""
 
 
 def mmproj_mismatch(model: ModelFacts, mmproj: ModelFacts) -> Finding | None:

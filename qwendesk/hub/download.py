@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     import httpx2
 
 _SPACE_CHECK_BYTES = 64 * 1024**2
+# How often a file is downloaded again after a wrong hash before the error is reported.
 _FRESH_STARTS = 2
-"""How often a file is downloaded again after a wrong hash before the error is reported."""
 _RANGE = re.compile(r"bytes ([0-9]{1,18})-[0-9]{1,18}/([0-9]{1,18}|\*)")
 
 

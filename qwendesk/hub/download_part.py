@@ -26,12 +26,12 @@ from qwendesk.hub.remote import RemoteFile
 _logger = logging.getLogger(__name__)
 
 CHUNK_BYTES = 256 * 1024
+# How long a virus scanner may keep a new file open.
 _SCAN_S = 5.0
-"""How long a virus scanner may keep a new file open."""
+# A power failure loses at most this much of a download.
 _SYNC_S = 20.0
-"""A power failure loses at most this much of a download."""
+# Two readings of the same boot time differ by less.
 _SAME_START_S = 120.0
-"""Two readings of the same boot time differ by less."""
 _SIDECAR_LIMIT_BYTES = 64 * 1024
 _NO_SPACE = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
 

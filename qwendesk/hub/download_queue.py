@@ -153,8 +153,8 @@ class _RunningDownload:
         self.thread: threading.Thread | None = None
 
 
+# Downloads that run at once.
 _AT_ONCE = 2
-"""Downloads that run at once."""
 
 
 class DownloadQueue:

@@ -23,8 +23,8 @@ from qwendesk.hub.header_cache import HeaderCache
 from qwendesk.hub.model_folders import is_hidden
 
 _HEAD_BYTES = 1024
+# How many models next to an mmproj are read. If there are more, no rule decides which model the mmproj is for.
 _MAX_MODELS = 16
-"""How many models next to an mmproj are read. If there are more, no rule decides which model the mmproj is for."""
 
 
 class HeaderError(msgspec.Struct, frozen=True):

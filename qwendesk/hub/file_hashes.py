@@ -13,8 +13,8 @@ from qwendesk.core.input_files import open_regular
 from qwendesk.core.json_file import JsonFile
 from qwendesk.core.links import real_path
 
+# Small enough to stay in the CPU's cache between reading and hashing.
 _CHUNK_BYTES = 1024**2
-"""Small enough to stay in the CPU's cache between reading and hashing."""
 _PROGRESS_BYTES = 64 * 1024**2
 _MAX_REMEMBERED = 4096
 

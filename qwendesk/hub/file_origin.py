@@ -12,11 +12,11 @@ from qwendesk.hub.finding_texts import DetailSource
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _OLLAMA_BLOB = re.compile(r"sha256-(?P<sha256>[0-9a-f]{64})")
+# Names in llama.cpp's own cache, before it used the Hub's layout.
 _FLAT_NAME = re.compile(r"(?P<owner>[^_]+)_(?P<repo>.+?-GGUF)_(?P<path>.+\.gguf)", re.IGNORECASE)
-"""Names in llama.cpp's own cache, before it used the Hub's layout."""
 _SMALL_TEXT_BYTES = 64 * 1024
+# How many levels above a file its repository's folder is searched for.
 _LEVELS = 4
-"""How many levels above a file its repository's folder is searched for."""
 _MAX_MANIFESTS = 2000
 
 

@@ -41,9 +41,9 @@ FindingCode = Literal[
     "deleted-upstream",
     "duplicate",
 ]
+# bad: bytes are wrong or missing, or known to give wrong answers. warning: sound, but outdated or not usable as
+# expected. info: good to know.
 Severity = Literal["info", "warning", "bad"]
-"""bad: bytes are wrong or missing, or known to give wrong answers. warning: sound, but outdated or not usable as
-expected. info: good to know."""
 Chip = Literal[
     "checking", "verified", "not_verified", "outdated", "corrupt", "missing_shard", "broken_template", "not_recommended"
 ]
@@ -76,6 +76,7 @@ CHIPS: Mapping[Chip, str] = types.MappingProxyType(
     }
 )
 
+# By code and case; the case is "" if a code has only one.
 FINDINGS: Mapping[tuple[FindingCode, str], FindingText] = types.MappingProxyType(
     {
         ("not-gguf", "damaged"): FindingText("bad", "corrupt", mark("{name} is damaged. {reason} Download it again.")),
@@ -277,7 +278,6 @@ FINDINGS: Mapping[tuple[FindingCode, str], FindingText] = types.MappingProxyType
         ),
     }
 )
-"""By code and case; the case is "" if a code has only one."""
 
 DetailCode = Literal[
     "size",
@@ -374,10 +374,10 @@ DETAILS: Mapping[DetailCode, str] = types.MappingProxyType(
     }
 )
 
+# Where a size or a hash comes from.
 DetailSource = Literal[
     "file", "header", "catalog", "hub", "download record", "folder name", "cache entry", "cache blob", "ollama blob"
 ]
-"""Where a size or a hash comes from."""
 SOURCES: Mapping[DetailSource, str] = types.MappingProxyType(
     {
         "file": mark("this file"),

@@ -23,10 +23,10 @@ from qwendesk.hub.gguf_header import GgufHeader, HeaderValue, read_header
 from qwendesk.hub.gguf_source import ByteSource, damaged_header, open_file
 from qwendesk.hub.gguf_types import quant_name
 
+# llama.cpp's default for the Qwen3.5 architectures.
 _DEFAULT_ATTENTION_INTERVAL = 4
-"""llama.cpp's default for the Qwen3.5 architectures."""
+# llama.cpp's default for architectures with sliding windows: in each group of so many layers, the last has none.
 _SLIDING_PERIODS = MappingProxyType({"gemma2": 2, "gemma3": 6, "gemma3n": 5, "gpt-oss": 2, "cohere2": 4, "olmo2": 4})
-"""llama.cpp's default for architectures with sliding windows: in each group of so many layers, the last has none."""
 
 
 def first_shard(path: Path) -> Path:
@@ -224,10 +224,10 @@ def _width(tensor: TensorFacts | None) -> int:
     return tensor.shape[0] if tensor is not None and tensor.shape else 0
 
 
+# LLAMA_MAX_LAYERS, the length of llama.cpp's tables with one entry per layer.
 MAX_BLOCKS = 512
-"""LLAMA_MAX_LAYERS, the length of llama.cpp's tables with one entry per layer."""
+# LLAMA_MAX_EXPERTS.
 _MAX_EXPERTS = 1024
-"""LLAMA_MAX_EXPERTS."""
 _NOT_NEGATIVE = (
     "attention.layer_norm_epsilon",
     "attention.layer_norm_rms_epsilon",

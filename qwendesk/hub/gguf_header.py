@@ -22,22 +22,22 @@ from qwendesk.hub.gguf_source import (
 from qwendesk.hub.gguf_types import LIST_VALUE, TENSOR_TYPES, TEXT_VALUE, VALUE_LAYOUTS
 
 MAGIC = b"GGUF"
+# Limit of metadata entries; real files have 20 to 60.
 MAX_VALUES = 4096
-"""Limit of metadata entries; real files have 20 to 60."""
+# Limit of tensors; the 397B model has about 1,200.
 MAX_TENSORS = 8_192
-"""Limit of tensors; the 397B model has about 1,200."""
+# Limit of texts in all arrays of one header. The largest vocabularies have 262,144 tokens and 514,906 merges.
 MAX_TEXTS = 800_000
-"""Limit of texts in all arrays of one header. The largest vocabularies have 262,144 tokens and 514,906 merges."""
+# Length of the longest list of numbers that is kept; llama.cpp supports at most 512 layers.
 MAX_LIST = 1024
-"""Length of the longest list of numbers that is kept; llama.cpp supports at most 512 layers."""
 _KEY_LIMIT = 65_535
+# ggml's own limit for tensor names.
 _NAME_LIMIT = 63
-"""ggml's own limit for tensor names."""
 _MAX_ELEMENTS = 2**62
+# Higher numbers are taken for damage, not for a future format.
 _MAX_VERSION, _MAX_TYPE = 99, 255
-"""Higher numbers are taken for damage, not for a future format."""
+# How many characters of a key a message shows.
 _SHOWN = 80
-"""How many characters of a key a message shows."""
 _DEFAULT_ALIGNMENT = 32
 _MAX_ALIGNMENT = 2**20
 
@@ -68,8 +68,8 @@ _KEPT_LISTS = (
     ".rope.dimension_sections",
 )
 
+# Shape, type and data offset of a tensor with 0 to 4 dimensions (ggml's most).
 _TENSOR_INFOS = tuple(struct.Struct(f"<{n_dimensions}QIQ") for n_dimensions in range(5))
-"""Shape, type and data offset of a tensor with 0 to 4 dimensions (ggml's most)."""
 
 HeaderValue = Number | str | tuple[Number, ...]
 

@@ -13,14 +13,14 @@ from qwendesk.core.translation import tr
 from qwendesk.core.units import show_bytes
 from qwendesk.hub.finding_texts import FINDINGS, FindingCode, Value, fill
 
+# Bytes read at once. The reader never holds more than this, or than one text that is kept.
 WINDOW_BYTES = 1024**2
-"""Bytes read at once. The reader never holds more than this, or than one text that is kept."""
+# Limit of a header, against hostile files. Qwen3.5's header, with 248,320 tokens, has about 12 MB.
 HEADER_LIMIT_BYTES = 64 * 1024**2
-"""Limit of a header, against hostile files. Qwen3.5's header, with 248,320 tokens, has about 12 MB."""
+# Limit of a text that is kept. The longest in real files is the chat template, with tens of KB.
 TEXT_LIMIT_BYTES = 1024**2
-"""Limit of a text that is kept. The longest in real files is the chat template, with tens of KB."""
+# Limit against files made to be slow to read. In a real vocabulary a token occurs once.
 _MAX_OCCURRENCES = 64
-"""Limit against files made to be slow to read. In a real vocabulary a token occurs once."""
 
 Number = int | float | bool
 _U32, _U64 = struct.Struct("<I"), struct.Struct("<Q")

@@ -22,6 +22,7 @@ class TensorType(msgspec.Struct, frozen=True):
     n_bytes: int
 
 
+# By ggml's number. Missing numbers were removed from llama.cpp.
 TENSOR_TYPES: Mapping[int, TensorType] = types.MappingProxyType(
     {
         0: TensorType("F32", 1, 4),
@@ -61,8 +62,8 @@ TENSOR_TYPES: Mapping[int, TensorType] = types.MappingProxyType(
         42: TensorType("Q2_0", 64, 18),
     }
 )
-"""By ggml's number. Missing numbers were removed from llama.cpp."""
 
+# Metadata value types of fixed size, by GGUF's number.
 VALUE_LAYOUTS: Mapping[int, struct.Struct] = types.MappingProxyType(
     {
         0: struct.Struct("<B"),
@@ -78,10 +79,10 @@ VALUE_LAYOUTS: Mapping[int, struct.Struct] = types.MappingProxyType(
         12: struct.Struct("<d"),
     }
 )
-"""Metadata value types of fixed size, by GGUF's number."""
 TEXT_VALUE = 8
 LIST_VALUE = 9
 
+# Usual names of `general.file_type`.
 FILE_TYPES: Mapping[int, str] = types.MappingProxyType(
     {
         0: "F32",
@@ -122,9 +123,8 @@ FILE_TYPES: Mapping[int, str] = types.MappingProxyType(
         41: "Q2_0",
     }
 )
-"""Usual names of `general.file_type`."""
+# Flag in `general.file_type`: it was guessed from the tensors.
 FILE_TYPE_GUESSED = 1024
-"""Flag in `general.file_type`: it was guessed from the tensors."""
 
 
 _ARCHITECTURE_NAMES = """
@@ -143,10 +143,10 @@ _ARCHITECTURE_NAMES = """
     step35 t5 t5encoder talkie wavtokenizer-dec xverse
 """
 
+# Of models that only speed up others by speculative decoding.
 DRAFT_ARCHITECTURES = ("dflash", "eagle3")
-"""Of models that only speed up others by speculative decoding."""
+# `general.architecture` of every model that the engine loads. "clip" is not among them: it means an mmproj.
 SUPPORTED_ARCHITECTURES = frozenset(_ARCHITECTURE_NAMES.split())
-"""`general.architecture` of every model that the engine loads. "clip" is not among them: it means an mmproj."""
 
 
 def quant_name(file_type: int, file_name: str) -> str:

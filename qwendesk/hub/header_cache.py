@@ -16,13 +16,13 @@ from qwendesk.hub.gguf import read_facts, read_file_facts
 
 _logger = logging.getLogger(__name__)
 
+# Headers stored by another release are not used, because it may read more values or interpret them differently.
 _FORMAT = f"2 {__version__} {','.join(ModelFacts.__struct_fields__)}"
-"""Headers stored by another release are not used, because it may read more values or interpret them differently."""
 _VISION_TENSOR_PREFIX = "v."
+# For how many files the tensors are kept in memory: about 0.2 MB each.
 _MAX_WITH_TENSORS = 64
-"""For how many files the tensors are kept in memory: about 0.2 MB each."""
+# Size, modification time and inode.
 _Stamp = tuple[int, int, int]
-"""Size, modification time and inode."""
 
 
 class HeaderSummary(msgspec.Struct, frozen=True, array_like=True):

@@ -12,10 +12,10 @@ from qwendesk.hub.network import CONNECT_S, Network, never_cut, offline_error
 # Must be imported after network.py, which sets environment variables that the library reads at import.
 from huggingface_hub import close_session, constants, set_client_factory  # isort: skip
 
+# Limit for answers that aren't files. The list of a thousand files has less than 1 MiB.
 LARGEST_ANSWER_BYTES = 16 * 1024**2
-"""Limit for answers that aren't files. The list of a thousand files has less than 1 MiB."""
+# Limit against servers that keep sending small pieces forever.
 _LONGEST_ANSWER_S = 120.0
-"""Limit against servers that keep sending small pieces forever."""
 _MAX_REDIRECTS = 5
 _CHANGED_HEADERS = ("content-encoding", "content-length", "link", "transfer-encoding")
 

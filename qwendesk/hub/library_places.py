@@ -22,15 +22,16 @@ from qwendesk.core.units import MIB
 from qwendesk.hub.file_origin import origin_of
 from qwendesk.hub.model_folders import ModelFolders, is_hidden, repo_of
 
+# Limit for settings files of other apps, whose usual size is a few kilobytes.
 _MAX_SETTINGS_BYTES = 16 * MIB
-"""Limit for settings files of other apps, whose usual size is a few kilobytes."""
 
+# Variables with OneDrive's folders, for a personal account and for one of a company.
 _ONEDRIVE = ("OneDrive", "OneDriveConsumer", "OneDriveCommercial")
-"""Variables with OneDrive's folders, for a personal account and for one of a company."""
 
 Origin = Literal["ours", "lmstudio", "jan", "ollama", "llama.cpp", "huggingface", "folder"]
 System = Literal["win", "mac", "linux"]
 
+# Names to show; translate them with `tr`.
 ORIGIN_NAMES: Mapping[Origin, str] = {
     "ours": "QwenDesk",
     "lmstudio": "LM Studio",
@@ -40,7 +41,6 @@ ORIGIN_NAMES: Mapping[Origin, str] = {
     "huggingface": mark("Hugging Face cache"),
     "folder": mark("Added folder"),
 }
-"""Names to show; translate them with `tr`."""
 
 
 class SearchFolder(msgspec.Struct, frozen=True):
@@ -207,10 +207,10 @@ def _folder(machine: HostEnvironment, variable: str, usual: PurePath) -> PurePat
 
 _logger = logging.getLogger(__name__)
 
+# Maximum levels of folders below the searched one; the deepest layout in use has four.
 _MAX_DEPTH = 8
-"""Maximum levels of folders below the searched one; the deepest layout in use has four."""
+# Limit for manifests and references, whose usual size is a few hundred bytes.
 _MAX_SMALL_FILE_BYTES = 1024**2
-"""Limit for manifests and references, whose usual size is a few hundred bytes."""
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _OLLAMA_HOST, _OLLAMA_LIBRARY = "registry.ollama.ai", "library"
 _HUGGING_FACE_HOSTS = ("hf.co", "huggingface.co")

@@ -15,12 +15,12 @@ from qwendesk.core.json_file import JsonFile
 from qwendesk.core.translation import tr
 
 _FILE = "model-folders.json"
+# A name that every file system allows (Windows allows the fewest).
 _PART = re.compile(r"[^\x00-\x1f<>:\"/\\|?*]+")
-"""A name that every file system allows (Windows allows the fewest)."""
+# Hidden names, including the recycle bin and the restore points that Windows has on each drive.
 _HIDDEN = re.compile(r"[.$].*|system volume information", re.IGNORECASE)
-"""Hidden names, including the recycle bin and the restore points that Windows has on each drive."""
+# Names that Windows reserves for devices, with any extension.
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
-"""Names that Windows reserves for devices, with any extension."""
 
 
 class ModelFolders(msgspec.Struct, frozen=True):

@@ -28,8 +28,8 @@ from qwendesk.hub.model_folders import repo_file
 How = Literal["copy", "move"]
 
 _CHUNK_BYTES = 4 * 1024**2
+# Free space that an import must leave on the drive.
 _SPARE_BYTES = 256 * 1024**2
-"""Free space that an import must leave on the drive."""
 _TEMPORARY, _NOTE = ".importing", ".importing.json"
 
 
@@ -296,8 +296,8 @@ def _forget_cached(descriptor: int) -> None:
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
+# Folder used in place of the owner's if the repository is unknown.
 _NO_REPOSITORY = "imported"
-"""Folder used in place of the owner's if the repository is unknown."""
 _NOT_IN_NAMES = re.compile(r"[\x00-\x1f<>:\"/\\|?*]+")
 
 

@@ -36,8 +36,8 @@ HubErrorKind = Literal[
     "offline", "no_connection", "busy", "gated", "denied", "not_found", "bad_name", "bad_answer", "changed",
     "hash_mismatch", "no_space", "disk", "locked", "stopped",
 ]  # fmt: skip
+# Errors after which other requests would fail too.
 UNREACHABLE: tuple[HubErrorKind, ...] = ("offline", "no_connection", "bad_answer", "busy")
-"""Errors after which other requests would fail too."""
 
 
 class HubError(QwenDeskError):

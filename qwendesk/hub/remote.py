@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from huggingface_hub import ModelInfo
 
 _PATHS_AT_ONCE = 100
+# Limit of GGUF files in one repository; the largest repositories have a few hundred.
 _MAX_FILES = 2000
-"""Limit of GGUF files in one repository; the largest repositories have a few hundred."""
 _SIZE = re.compile(r"[0-9]{1,18}")
 Sort = Literal["downloads", "likes", "last_modified", "trending_score"]
 _MARKED = ("uncensored", "abliterated", "heretic")

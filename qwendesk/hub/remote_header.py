@@ -14,10 +14,10 @@ from qwendesk.hub.remote import Hub, Location, RemoteFile
 if TYPE_CHECKING:
     import httpx2
 
+# Limit of all reads together, whatever the header claims: no header is longer than 64 MiB.
 _LIMIT_BYTES = 80 * 1024**2
-"""Limit of all reads together, whatever the header claims: no header is longer than 64 MiB."""
+# Limit of the time for them, against a server that sends a byte now and then.
 _LIMIT_S = 600.0
-"""Limit of the time for them, against a server that sends a byte now and then."""
 
 
 def remote_facts(hub: Hub, file: RemoteFile) -> ModelFacts:

@@ -30,10 +30,10 @@ from qwendesk.hub.gguf_types import FILE_TYPE_GUESSED
 
 MXFP4, FILE_TYPE_MXFP4_MOE = "MXFP4", 38
 _REPAIRED_QUANTS = frozenset({"UD-Q2_K_XL", "UD-Q3_K_XL", "UD-Q4_K_XL"})
+# By which part a size of the catalog that is rounded to three digits may be wrong: 0.5%, doubled.
 _ROUNDED = 0.01
-"""By which part a size of the catalog that is rounded to three digits may be wrong: 0.5%, doubled."""
+# Versions of one quant differ by less (Q4_K_M of 35B-A3B: 21.2 and 22.0 GB). A file further off is something else.
 _LARGEST_CHANGE = 0.25
-"""Versions of one quant differ by less (Q4_K_M of 35B-A3B: 21.2 and 22.0 GB). A file further off is something else."""
 _ATTENTION = re.compile(r"blk\.\d+\.(?:attn_|ssm_)")
 _ATTENTION_OR_EXPERTS = re.compile(rf"blk\.\d+\.(?:attn_|ssm_|{EXPERT_TENSORS})")
 _UNSLOTH_SOURCE = "huggingface.co/unsloth/Qwen3.5-35B-A3B-GGUF/discussions/10"

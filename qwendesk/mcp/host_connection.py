@@ -32,8 +32,8 @@ from qwendesk.mcp.host_protocol import (
 
 _logger = logging.getLogger(__name__)
 
+# How long the process gets to end the server; it waits for the server three times for two seconds.
 _END_S = 10.0
-"""How long the process gets to end the server; it waits for the server three times for two seconds."""
 
 
 class ServerEnded(Exception):

@@ -7,13 +7,13 @@ from typing import Any, Literal
 
 import msgspec
 
+# The longest line: a result with the most pictures, which are written as base64.
 LINE_LIMIT_BYTES = 48 * 1024**2
-"""The longest line: a result with the most pictures, which are written as base64."""
+# Characters of a result.
 MOST_TEXT = 200_000
-"""Characters of a result."""
 MOST_IMAGES = 8
+# Of all pictures of a result together.
 MOST_IMAGES_BYTES = 24 * 1024**2
-"""Of all pictures of a result together."""
 
 IMAGE_TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif")
 

@@ -13,12 +13,12 @@ from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.translation import tr
 from qwendesk.mcp.server_config import NewServer, ServerConfig, clean_name, new_id
 
+# Keys under which programs have their servers.
 _LISTS = ("mcpServers", "servers", "context_servers")
-"""Keys under which programs have their servers."""
 _MOST_CHARACTERS = 200_000
 _STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*+"?|//[^\n]*|/\*(?:.*?\*/|.*)', re.DOTALL)
+# Both end with the text where a string or a comment doesn't, so that each is looked through once.
 _STRING_OR_LAST_COMMA = re.compile(r'"(?:[^"\\]|\\.)*+"?|,(?=\s*[}\]])', re.DOTALL)
-"""Both end with the text where a string or a comment doesn't, so that each is looked through once."""
 _VARIABLE = re.compile(r"\$\{[^}]*\}")
 
 

@@ -9,19 +9,19 @@ from typing import Any
 
 from qwendesk.core.json_schema import SchemaReferences
 
+# Schemas in a schema, with references written out.
 MOST_NODES = 2000
-"""Schemas in a schema, with references written out."""
 _DEEPEST = 24
+# Larger bounds of lengths are dropped: a grammar writes each repetition out. The server checks them.
 _MOST_REPEATED = 1000
-"""Larger bounds of lengths are dropped: a grammar writes each repetition out. The server checks them."""
 _ONE = ("not", "if", "then", "else", "items", "contains", "additionalProperties", "propertyNames", "unevaluatedItems")
 _MANY = ("allOf", "anyOf", "oneOf", "prefixItems")
 _NAMED = ("properties", "dependentSchemas")
+# Kept as they are. `format` is not checked by our validator, and describes the value to the model.
 _PLAIN = (
     "type", "enum", "const", "description", "title", "default", "examples", "required", "minimum", "maximum",
     "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "dependentRequired", "format", "deprecated",
 )  # fmt: skip
-"""Kept as they are. `format` is not checked by our validator, and describes the value to the model."""
 _BOUNDS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
 
 

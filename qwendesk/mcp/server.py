@@ -13,14 +13,14 @@ from qwendesk.mcp.host_connection import HostConnection, ServerEnded
 from qwendesk.mcp.host_protocol import Answered, Ended, Launch, ProgressNote, Question, ServerOffer
 from qwendesk.mcp.server_config import ServerConfig
 
+# How long a start may take: npx and uvx download a server the first time.
 START_S = 120.0
-"""How long a start may take: npx and uvx download a server the first time."""
+# How long a server may be silent during a call; its reports of progress count.
 CALL_S = 60.0
-"""How long a server may be silent during a call; its reports of progress count."""
+# A server that is not used this long is stopped, because each takes memory.
 _IDLE_S = 15 * 60.0
-"""A server that is not used this long is stopped, because each takes memory."""
+# How long to wait after a failure, after two in a row, and so on, before the server is started again.
 _PAUSES_S = (0.0, 2.0, 10.0, 30.0, 120.0)
-"""How long to wait after a failure, after two in a row, and so on, before the server is started again."""
 
 Phase = Literal["stopped", "starting", "running", "failed"]
 

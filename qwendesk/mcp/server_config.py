@@ -15,8 +15,8 @@ from qwendesk.hub.access_tokens import delete_token, load_token, save_token
 from qwendesk.mcp.host_protocol import HttpLaunch, Launch, ServerOffer, StdioLaunch
 
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
+# Characters of a server's name.
 MOST_NAME = 40
-"""Characters of a server's name."""
 
 
 class ServerConfig(msgspec.Struct, frozen=True, omit_defaults=True):

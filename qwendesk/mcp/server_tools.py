@@ -19,8 +19,8 @@ from qwendesk.mcp.host_protocol import (
 )
 from qwendesk.mcp.server_config import ServerConfig, clean_name
 
+# What the tools that read resources and prompts are called where a server's own are by their names.
 RESOURCES, PROMPTS = "resources", "prompts"
-"""What the tools that read resources and prompts are called where a server's own are by their names."""
 _RESOURCES_DESCRIPTION = (
     "Read a resource of this server, such as a document. Without an address (uri), list the resources that there are."
 )
@@ -129,10 +129,10 @@ def _line(*parts: str) -> str:
     return " ".join(" - ".join(filter(None, parts)).split())
 
 
+# Between the server's part and the tool's. No tool of the app has it in its name, and no server's part.
 SEPARATOR = "__"
-"""Between the server's part and the tool's. No tool of the app has it in its name, and no server's part."""
+# Characters of a name, as other programs limit them too.
 _MOST = 64
-"""Characters of a name, as other programs limit them too."""
 _MOST_PREFIX = 24
 _NOT_ALLOWED = re.compile(r"[^A-Za-z0-9_-]+")
 

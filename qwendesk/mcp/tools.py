@@ -12,10 +12,10 @@ from qwendesk.toolbox.service import ToolService
 from qwendesk.toolbox.shown_text import on_one_line
 from qwendesk.toolbox.tool import Arguments, Tool, ToolError, ToolImage, ToolResult
 
+# How long a call may take however much progress is reported; a silent server is given up earlier.
 _LIMIT_S = 600.0
-"""How long a call may take however much progress is reported; a silent server is given up earlier."""
+# Characters of what a server says about its progress, beside the percent.
 _MOST_WORDS = 40
-"""Characters of what a server says about its progress, beside the percent."""
 _RUNS = mark("A program that can do all that you can on this PC. Each call asks you.")
 _SENDS = mark("A server elsewhere, which gets what the model sends it. Each call asks you.")
 

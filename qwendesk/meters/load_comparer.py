@@ -16,8 +16,8 @@ from qwendesk.meters.meter_state import MeterState
 from qwendesk.meters.service import MeterService
 from qwendesk.meters.spill_remedies import ReadHeaders
 
+# The first sample may be from before the end of the load. A spill, which would falsify the result, shows later.
 _SAMPLES_UNTIL_SETTLED = 6
-"""The first sample may be from before the end of the load. A spill, which would falsify the result, shows later."""
 _logger = logging.getLogger(__name__)
 
 

@@ -9,10 +9,10 @@ from qwendesk.engine.protocol import Allocation, LoadReport
 from qwendesk.hardware.snapshot import GpuReading, ProcessMemory, Snapshot
 from qwendesk.hardware.spill import GpuAllocation, SpillState
 
+# How long samples are kept.
 HISTORY_S = 300.0
-"""How long samples are kept."""
+# A program that took less than this since the load is not named.
 _GROWN_BYTES = 128 * 1024**2
-"""A program that took less than this since the load is not named."""
 
 
 class GpuBar(msgspec.Struct, frozen=True, kw_only=True):

@@ -24,8 +24,8 @@ from qwendesk.meters.spill_remedies import (
     find_remedies,
 )
 
+# How many samples in a row must show enough free memory before an ejected model is loaded again.
 _FREE_SAMPLES = 3
-"""How many samples in a row must show enough free memory before an ejected model is loaded again."""
 
 
 class RemedyService:

@@ -40,11 +40,11 @@ from qwendesk.meters.spill_remedies import EstimateLoad
 
 _logger = logging.getLogger(__name__)
 
+# Seconds between two samples: while the window is visible, and while it isn't.
 EVERY_S, HIDDEN_EVERY_S = 1.0, 5.0
-"""Seconds between two samples: while the window is visible, and while it isn't."""
 _SPILLING = (SpillState.SPILLING, SpillState.SUSPECTED)
+# How much a spill must grow or shrink before remedies are searched again.
 _NOTABLE_BYTES = 64 * MIB
-"""How much a spill must grow or shrink before remedies are searched again."""
 
 
 class _WatchedGpu(msgspec.Struct):

@@ -20,15 +20,15 @@ from qwendesk.hardware.speed_estimate import estimate_speed
 from qwendesk.hardware.spill import HEADROOM_BYTES
 from qwendesk.meters.meter_state import GpuBar, VramConsumer
 
+# A step of the ladder; `both` for experts and vision where neither is enough alone; `eject` to unload the model.
 RemedyId = StepId | Literal["both", "eject"]
-"""A step of the ladder; `both` for experts and vision where neither is enough alone; `eject` to unload the model."""
+# RAM that a remedy leaves free.
 _RAM_LEFT_BYTES = GIB
-"""RAM that a remedy leaves free."""
+# Tokens that a shorter context leaves free after the chat.
 _ROOM_TOKENS = 8_192
-"""Tokens that a shorter context leaves free after the chat."""
 
+# Headers of a model file, and of its vision projector if it has one.
 Headers = tuple[ModelFacts, ModelFacts | None]
-"""Headers of a model file, and of its vision projector if it has one."""
 ReadHeaders = Callable[[LoadOptions], Headers | LoadFailure]
 
 
@@ -41,8 +41,8 @@ class LoadEstimate(msgspec.Struct, frozen=True):
     """Lowest and highest estimated decode speed; None if it can't be estimated."""
 
 
+# Estimates a load, or returns None if it can't. May read file headers, so it is called on another thread.
 EstimateLoad = Callable[[LoadOptions], LoadEstimate | None]
-"""Estimates a load, or returns None if it can't. May read file headers, so it is called on another thread."""
 
 
 class SpillRemedy(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from qwendesk.hub.remote import Hub
 
 
+# Wait between two repositories, so that the Hub isn't asked a hundred times within a few seconds.
 _GAP_S = 0.5
-"""Wait between two repositories, so that the Hub isn't asked a hundred times within a few seconds."""
+# How long closing waits for the answer to the last request.
 _CLOSING_S = 5.0
-"""How long closing waits for the answer to the last request."""
 
 
 class LookUpProgress(msgspec.Struct, frozen=True):

@@ -25,8 +25,8 @@ from qwendesk.settings.service import SettingsService
 if TYPE_CHECKING:
     from qwendesk.hub.remote import Hub
 
+# Models checked before the results are announced.
 _BATCH = 16
-"""Models checked before the results are announced."""
 _Stamp = tuple[tuple[str, int, int], ...]
 
 

@@ -24,13 +24,13 @@ from qwendesk.models.network import NetworkOptions, NetworkService
 
 _logger = logging.getLogger(__name__)
 
+# How often the progress of running downloads is read. Other changes are announced at once.
 _POLL_S = 0.25
-"""How often the progress of running downloads is read. Other changes are announced at once."""
+# Failures after which the same file isn't available any more; the repository is asked for its replacement.
 _PLAN_ANEW = ("changed", "not_found")
-"""Failures after which the same file isn't available any more; the repository is asked for its replacement."""
 
+# Stores the SHA-256 of files, so that they need not be read to verify them.
 RememberHashes = Callable[[Sequence[tuple[Path, str]]], Awaitable[None]]
-"""Stores the SHA-256 of files, so that they need not be read to verify them."""
 
 
 class DownloadsState(msgspec.Struct, frozen=True):

@@ -11,8 +11,8 @@ from qwendesk.hardware.gpu_cards import backend_of, find_card
 from qwendesk.hub.catalog_schema import CatalogModel, SpeedReport
 from qwendesk.models.fit import FitLabel, Pc
 
+# Up to this many tokens a chat counts as new.
 _START_DEPTH = 8_192
-"""Up to this many tokens a chat counts as new."""
 
 SpeedSource = Literal["reported", "estimated"]
 
@@ -65,12 +65,12 @@ def _by_depth(reports: tuple[SpeedReport, ...]) -> tuple[SpeedRange, ...]:
     return tuple(SpeedRange(depth, *pair) for depth, pair in found.items())
 
 
+# Files whose sizes differ by less than this factor are alike: the next larger or smaller quant.
 _LIKE_SIZE = 1.15
-"""Files whose sizes differ by less than this factor are alike: the next larger or smaller quant."""
+# Files of the same quant differ by about this much between versions and uploaders.
 _SAME_SIZE = 1.06
-"""Files of the same quant differ by about this much between versions and uploaders."""
+# How many of the expert layers, as a share, may be on the other side.
 _LIKE_PLACEMENT = 0.15
-"""How many of the expert layers, as a share, may be on the other side."""
 
 
 def find_reports(

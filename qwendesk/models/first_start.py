@@ -21,8 +21,8 @@ from qwendesk.models.library_service import LibraryService, free_on_drive
 from qwendesk.models.offers import Offers, OffersService
 from qwendesk.models.ranking import Offer, QuantOffer
 
+# Free space that a download must leave on the drive.
 _SPARE_BYTES = 1024**3
-"""Free space that a download must leave on the drive."""
 
 
 class FirstStartState(msgspec.Struct, frozen=True, kw_only=True):

@@ -29,14 +29,14 @@ from qwendesk.hardware.planner import LEAST_ROOMY_CONTEXT, comfortable_ram_bytes
 from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.hub.catalog_schema import CatalogModel
 
+# Where the weights are, from fastest to slowest: in video memory, some expert layers in RAM, some layers in RAM, all in
+# RAM; or the file is too large.
 FitKind = Literal["vram", "experts", "layers", "cpu", "too_large", "unknown"]
-"""Where the weights are, from fastest to slowest: in video memory, some expert layers in RAM, some layers in RAM, all
-in RAM; or the file is too large."""
 
+# RAM left for the system, a browser and a game: this much, or this share if RAM is small. Assumed, not measured.
 _OTHER_RAM_BYTES, _OTHER_RAM_SHARE = 5 * GIB, 0.4
-"""RAM left for the system, a browser and a game: this much, or this share if RAM is small. Assumed, not measured."""
+# A context of this many tokens counts as long.
 LONG_CONTEXT = 65_536
-"""A context of this many tokens counts as long."""
 
 
 class Pc(msgspec.Struct, frozen=True, kw_only=True):
@@ -146,6 +146,7 @@ _KINDS: Mapping[PlanKind, FitKind] = {
     "disk": "too_large",
 }
 _AUTO_OPTIONS = LoadOptions(model="")
+# The options with the smallest memory use; "needs" of a file that is too large is computed with them.
 _SMALLEST_OPTIONS = LoadOptions(
     model="",
     n_ctx=SHORTEST_CONTEXT,
@@ -157,7 +158,6 @@ _SMALLEST_OPTIONS = LoadOptions(
     vision="cpu",
     devices=("none",),
 )
-"""The options with the smallest memory use; "needs" of a file that is too large is computed with them."""
 
 
 def make_pc(

@@ -12,8 +12,8 @@ from qwendesk.models.fit import FitLabel, Pc, plan_fit
 from qwendesk.models.library_service import LibraryService
 from qwendesk.models.offers import Offers
 
+# What a fit depends on: the model's path and size, the path of its vision projector, and the hardware.
 _Planned = tuple[str, int, str, Pc]
-"""What a fit depends on: the model's path and size, the path of its vision projector, and the hardware."""
 
 
 class LibraryFits:

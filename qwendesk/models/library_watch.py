@@ -10,21 +10,20 @@ from qwendesk.models.library_service import LibraryService
 
 _logger = logging.getLogger(__name__)
 
+# Makes the system report changes in these folders, and in no others, from now on.
+#
+# Returns False if the system can't report the changes of all of them.
 Follow = Callable[[Sequence[str]], bool]
-"""Makes the system report changes in these folders, and in no others, from now on.
 
-Returns False if the system can't report the changes of all of them.
-"""
-
+# Changes rarely come alone, so a scan waits this long after the first for others.
 _GATHER_S = 1.0
-"""Changes rarely come alone, so a scan waits this long after the first for others."""
+# Seconds between scans while something changes, because the growth of a file is not reported. Also used if the system
+# can't report the changes of every folder.
 _SETTLE_S = 10.0
-"""Seconds between scans while something changes, because the growth of a file is not reported. Also used if the system
-can't report the changes of every folder."""
+# How long closing waits for a running scan.
 _SILENT_S = 5.0
-"""How long closing waits for a running scan."""
+# Seconds between scans while nothing changes: no system reports what other computers change on a network drive.
 _CALM_S = 60.0
-"""Seconds between scans while nothing changes: no system reports what other computers change on a network drive."""
 
 
 class LibraryWatch:

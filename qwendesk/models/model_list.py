@@ -17,8 +17,8 @@ from qwendesk.models.model_state import ModelState, state_of
 from qwendesk.models.moves import MovesService
 from qwendesk.models.templates import TemplatesService
 
+# Progress is announced this often at most: about two frames of a 60 Hz screen.
 _PROGRESS_S = 0.03
-"""Progress is announced this often at most: about two frames of a 60 Hz screen."""
 _NOT_URGENT = 2
 
 
@@ -46,10 +46,10 @@ class ModelEntry(msgspec.Struct, frozen=True):
         return _urgency(self) < _NOT_URGENT
 
 
+# A repository and a path in it.
 HubFile = tuple[str, str]
-"""A repository and a path in it."""
+# absent: not on this PC. flagged: on this PC, but damaged or outdated.
 FileStatus = Literal["absent", "downloading", "paused", "failed", "present", "flagged"]
-"""absent: not on this PC. flagged: on this PC, but damaged or outdated."""
 
 
 class StoppedDownload(msgspec.Struct, frozen=True):

@@ -15,6 +15,7 @@ from qwendesk.models.file_checker import ModelCheck
 Tone = Literal["good", "warn", "bad", "plain"]
 Action = Literal["", "verify", "fix"]
 
+# By weight, among findings of the same severity.
 _ORDER: tuple[Chip, ...] = (
     "missing_shard",
     "corrupt",
@@ -23,7 +24,6 @@ _ORDER: tuple[Chip, ...] = (
     "broken_template",
     "not_recommended",
 )
-"""By weight, among findings of the same severity."""
 _SEVERITIES = ("bad", "warning", "info")
 _TONES: Mapping[Chip, Tone] = {
     "checking": "plain",

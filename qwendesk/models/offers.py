@@ -30,8 +30,8 @@ from qwendesk.models.ranking import Offer, QuantOffer, choose_quant, find_flag
 from qwendesk.models.uploaders import OtherUploader, other_uploaders, preferred_repository
 from qwendesk.settings.service import SettingsService
 
+# How long planning waits for the kind of drive. A network drive that is gone answers after minutes, or never.
 _DRIVE_WAIT_S = 3.0
-"""How long planning waits for the kind of drive. A network drive that is gone answers after minutes, or never."""
 _NOT_FOR_HOME = frozenset({"BF16", "F16", "F32"})
 
 

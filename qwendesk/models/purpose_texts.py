@@ -12,6 +12,7 @@ from qwendesk.core.units import MIB, show_bytes, show_rate, show_tokens
 from qwendesk.models.purposes import COMFORTABLE_TOK_S, LARGE_B, REASONING, SLOWEST_TOK_S, Choice, Purpose
 from qwendesk.models.ranking import COARSE, Offer
 
+# In the order in which they are offered.
 PURPOSE_TITLES: Final[Mapping[Purpose, str]] = MappingProxyType(
     {
         "fast": mark("Fast answers"),
@@ -20,9 +21,8 @@ PURPOSE_TITLES: Final[Mapping[Purpose, str]] = MappingProxyType(
         "quality": mark("Best quality"),
     }
 )
-"""In the order in which they are offered."""
+# Tokens of thinking before a short answer, for the time that it takes.
 _THINKING_TOKENS = 2_000
-"""Tokens of thinking before a short answer, for the time that it takes."""
 _SLOW_TOK_S = 20.0
 _NO_RAM_BYTES = 512 * MIB
 _SHORT_CONTEXT, _LONG_CHAT, _ADVISED_CONTEXT = 32_768, 100_000, 131_072

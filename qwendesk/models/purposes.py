@@ -23,19 +23,19 @@ from qwendesk.models.ranking import BEST_FIRST, COARSE, LARGEST_IN_RAM, Offer, Q
 Purpose = Literal["fast", "deep", "long", "quality"]
 PURPOSES: Final[tuple[Purpose, ...]] = ("fast", "deep", "long", "quality")
 
+# The benchmark that ranks models for reasoning: the only one that is published for each of them.
 REASONING: Final = "GPQA Diamond"
-"""The benchmark that ranks models for reasoning: the only one that is published for each of them."""
+# Figure of REASONING from which a model counts as good: that of Qwen3.5-35B-A3B, rounded.
 GOOD_SCORE = 84.0
-"""Figure of REASONING from which a model counts as good: that of Qwen3.5-35B-A3B, rounded."""
+# Speeds that a model for deep answers should reach, and must. People read about 5 tokens per second; twice as much
+# leaves time for thinking.
 COMFORTABLE_TOK_S, SLOWEST_TOK_S = 10.0, 5.0
-"""Speeds that a model for deep answers should reach, and must. People read about 5 tokens per second; twice as much
-leaves time for thinking."""
+# From so many billions of weights on, a model loses little in 4 bits, and nobody has measured what more would gain.
 LARGE_B = 100.0
-"""From so many billions of weights on, a model loses little in 4 bits, and nobody has measured what more would gain."""
+# _THINKING_CONTEXT is what the model cards advise for reasoning.
 _FULL_CONTEXT, _THINKING_CONTEXT, _CHAT_CONTEXT, _SHORT_CONTEXT, _SHORTEST_CONTEXT = (
     262_144, 131_072, 65_536, 32_768, 8_192,
 )  # fmt: skip
-"""_THINKING_CONTEXT is what the model cards advise for reasoning."""
 
 
 def _quants_in_ram(offer: Offer) -> tuple[str, ...]:
@@ -243,8 +243,8 @@ def _fallback(purpose: Purpose, offer: Offer) -> Choice:
     return Choice(purpose=purpose, offer=offer, quant=offer.recommended, suits=False)
 
 
+# Rank of a model without a quant that fits.
 _LAST_RANK = 3
-"""Rank of a model without a quant that fits."""
 _QUICK_MODELS: Final = ("Qwen3.5-2B", "Qwen3.5-0.8B")
 
 

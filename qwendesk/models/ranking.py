@@ -22,10 +22,12 @@ from qwendesk.hub.catalog_schema import (
 from qwendesk.models.expected_speed import ExpectedSpeed, expect_speed
 from qwendesk.models.fit import LONG_CONTEXT, FitLabel
 
+# Why a quant is recommended: it is the best in video memory with a long context; the best with experts in RAM; the
+# largest that is fast enough on the CPU; the best of the small ones that fit; or it runs partly from RAM.
 Reason = Literal["best_in_vram", "good_with_experts_in_ram", "good_on_cpu", "smaller_to_fit", "partly_in_ram"]
-"""Why a quant is recommended: it is the best in video memory with a long context; the best with experts in RAM; the
-largest that is fast enough on the CPU; the best of the small ones that fit; or it runs partly from RAM."""
 
+# Quants that may be recommended. The order follows the measurements in the catalog; without any, more bits are better.
+# UD-Q3_K_XL and Q3_K_M were measured alike (6.692 and 6.683); users ran the first with a full context.
 BEST_FIRST: Final = (
     "Q8_0",
     "UD-Q6_K_XL",
@@ -49,18 +51,16 @@ BEST_FIRST: Final = (
     "UD-Q2_K_XL",
     "UD-IQ2_M",
 )
-"""Quants that may be recommended. The order follows the measurements in the catalog; without any, more bits are
-better. UD-Q3_K_XL and Q3_K_M were measured alike (6.692 and 6.683); users ran the first with a full context."""
+# Quants of low quality: a better one with experts in RAM is preferred.
 COARSE = frozenset({"UD-IQ3_S", "UD-IQ3_XXS", "UD-Q2_K_XL", "UD-IQ2_M"})
-"""Quants of low quality: a better one with experts in RAM is preferred."""
+# The largest quant recommended with weights in RAM, where speed depends on size.
 LARGEST_IN_RAM = "Q4_K_M"
-"""The largest quant recommended with weights in RAM, where speed depends on size."""
+# Taken in place of LARGEST_IN_RAM for a model that is offered in neither Q4_K_M nor UD-Q4_K_M, as Flash-Next is.
 _LIKE_LARGEST = "UD-Q4_K_XL"
-"""Taken in place of LARGEST_IN_RAM for a model that is offered in neither Q4_K_M nor UD-Q4_K_M, as Flash-Next is."""
 _THREE_BITS = frozenset({"UD-Q3_K_XL", "Q3_K_M", "UD-Q3_K_M"})
 _ENOUGH_CONTEXT, _SHORT_CONTEXT = 32_768, 8_192
+# What a quant of more than 4 bits must reach to be recommended: a slower one is given up for speed.
 _FLUENT_TOK_S = 20.0
-"""What a quant of more than 4 bits must reach to be recommended: a slower one is given up for speed."""
 
 
 class QuantOffer(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,8 +20,8 @@ from qwendesk.models.network import NetworkService
 from qwendesk.models.offers import Offers
 from qwendesk.models.uploaders import preferred_repository
 
+# Size of the smallest quants (UD-IQ2_XXS of 35B-A3B: 0.30). A model that doesn't fit at this size never fits.
 _MIN_BYTES_PER_PARAM = 0.3
-"""Size of the smallest quants (UD-IQ2_XXS of 35B-A3B: 0.30). A model that doesn't fit at this size never fits."""
 MAX_RESULTS = 40
 
 

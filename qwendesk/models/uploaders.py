@@ -9,11 +9,11 @@ from qwendesk.core.units import GIB, show_bytes
 from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.catalog_schema import CatalogModel, Repository
 
+# Uploaders whose files are offered, by preference: the first one has most quants and measurements of their quality.
 UPLOADERS = ("unsloth", "bartowski", "lmstudio-community", "ggml-org")
-"""Uploaders whose files are offered, by preference: the first one has most quants and measurements of their quality."""
 _NAMES = {"unsloth": "Unsloth"}
+# Quants whose sizes are compared between uploaders; the first one that both have.
 _COMPARED = ("Q4_K_M", "Q8_0", "Q6_K", "Q5_K_M")
-"""Quants whose sizes are compared between uploaders; the first one that both have."""
 _LEAST_DIFFERENCE = 0.25 * GIB
 
 

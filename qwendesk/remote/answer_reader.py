@@ -134,12 +134,12 @@ NOT_SEPARATED = mark(
     "--reasoning-parser qwen3."
 )
 _MAX_TOKENS = ("length", "max_tokens")
+# Of an answer with its reasoning: twice what a million tokens of code have is no answer for a person.
 _MOST_CHARACTERS = 2_000_000
-"""Of an answer with its reasoning: twice what a million tokens of code have is no answer for a person."""
 _LONGEST_ID = 200
 _MOST_COUNT, _MOST_SECONDS = 10**9, 1e7
+# Of one answer, for all its calls together. Each piece of a call copies what came before it.
 _MOST_CALLS, _MOST_CALL_CHARACTERS = 100, 400_000
-"""Of one answer, for all its calls together. Each piece of a call copies what came before it."""
 
 
 class AnswerReader:
@@ -342,8 +342,8 @@ Piece = tuple[Literal["reasoning", "answer"], str]
 
 _OPEN: Final = "<think>"
 _CLOSE: Final = "</think>"
+# Characters that may stand before <think>. Text that is held back is looked through with each piece.
 _MOST_BLANKS: Final = 1000
-"""Characters that may stand before <think>. Text that is held back is looked through with each piece."""
 
 
 class ThinkSplitter:

@@ -50,10 +50,10 @@ from qwendesk.remote.wire import PictureEncoder, request_body
 
 _logger = logging.getLogger(__name__)
 
+# Returns the server at an address, as the user added it, or a new one. Raises QwenDeskError if it may not be used.
 FindServer = Callable[[str], RemoteServer]
-"""Returns the server at an address, as the user added it, or a new one. Raises QwenDeskError if it may not be used."""
+# Returns the key for an address; "" if there is none. Blocks.
 LoadKey = Callable[[str], str]
-"""Returns the key for an address; "" if there is none. Blocks."""
 
 
 class _InUse(msgspec.Struct, frozen=True):

@@ -20,8 +20,8 @@ _SETTINGS: Final = {key: entry.setting for key, entry in table(GenerationOptions
 _LLAMA_SAMPLING: Final = MappingProxyType(
     {key: each.llama_server for key, each in _SETTINGS.items() if each.llama_server}
 )
+# Generation options that only the engine worker has.
 _OF_THE_WORKER: Final = ("break_loops", "logit_bias", "context_overflow", "chat_format")
-"""Generation options that only the engine worker has."""
 _VLLM_SAMPLING: Final = MappingProxyType({key: _SETTINGS[key].vllm for key in _LLAMA_SAMPLING if _SETTINGS[key].vllm})
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 

@@ -14,14 +14,14 @@ from qwendesk.remote.connection import Connection
 from qwendesk.remote.inspection import find_kind, list_models
 from qwendesk.remote.servers import RemoteServer
 
+# llama-server, LM Studio, Ollama, vLLM, SGLang, and what people choose beside them.
 USUAL_PORTS: Final = (8080, 1234, 11434, 8000, 30000, 8001, 5000)
-"""llama-server, LM Studio, Ollama, vLLM, SGLang, and what people choose beside them."""
+# QwenDesk's: looked for on other PCs only, because this window needs no server to reach its own model.
 OWN_PORT: Final = 8765
-"""QwenDesk's: looked for on other PCs only, because this window needs no server to reach its own model."""
 _AT_ONCE: Final = 128
 _ANSWER_S: Final = 4.0
+# Of a larger network, only the part around this PC is searched.
 _MOST_HOSTS: Final = 254
-"""Of a larger network, only the part around this PC is searched."""
 
 FoundServer = Callable[[RemoteServer], None]
 

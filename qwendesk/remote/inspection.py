@@ -13,8 +13,8 @@ from qwendesk.remote.connection import Connection
 from qwendesk.remote.dialects import ServerKind
 from qwendesk.remote.errors import ServerError, not_understood
 
+# Returns the prompt of messages with these template variables, as text or tokens; None if it can't be rendered.
 Render = Callable[[Sequence[Mapping[str, Any]], Mapping[str, Any]], Awaitable[Any]]
-"""Returns the prompt of messages with these template variables, as text or tokens; None if it can't be rendered."""
 
 _QUESTION: Final = ({"role": "user", "content": "Hello"},)
 _CHAT: Final = (
@@ -64,8 +64,8 @@ _QWEN: Final = re.compile(r"qwen-?3\.([5-9])", re.IGNORECASE)
 _EXPERTS: Final = re.compile(r"-a\d+b", re.IGNORECASE)
 _LOOKS_AT_PICTURES: Final = re.compile(r"qwen-?3\.[5-9]|[-_]vl\b|qwen-?vl", re.IGNORECASE)
 _NUM_CTX: Final = re.compile(r"^num_ctx[ \t]+(\d{1,9})$", re.MULTILINE)
+# Of a server; nobody chooses among more.
 _MOST_MODELS: Final = 1000
-"""Of a server; nobody chooses among more."""
 _LONGEST_NAME: Final = 300
 _LARGEST: Final = 10**15
 _UNSWITCHABLE: Final = mark("The server has no switch for this model's thinking that QwenDesk knows.")

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 Search = Literal["", "pc", "network"]
+# Calls a function with each server that it finds.
 Find = Callable[[Callable[[RemoteServer], None]], Coroutine[Any, Any, None]]
-"""Calls a function with each server that it finds."""
 
 
 class ListedServer(msgspec.Struct, frozen=True):

@@ -23,8 +23,8 @@ from qwendesk.remote.dialects import ServerDialect
 _QUALITY: Final = 92
 _MOST_KEPT_CHARACTERS: Final = 64 * MIB
 
+# Returns the data URL of a picture. Blocks; raises BadRequest if the picture can't be read.
 EncodePicture = Callable[[ImagePart], str]
-"""Returns the data URL of a picture. Blocks; raises BadRequest if the picture can't be read."""
 
 
 class PictureEncoder:

@@ -17,8 +17,8 @@ from qwendesk.core.files import write_whole
 from qwendesk.core.translation import tr
 from qwendesk.server.refusals import Refused
 
+# An environment variable with a key, in place of the file.
 KEY_VARIABLE = "QWENDESK_SERVER_KEY"
-"""An environment variable with a key, in place of the file."""
 _FEWEST_CHARACTERS = 16
 
 
@@ -97,11 +97,11 @@ def _content(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
+# Served without a key: they tell nothing but that a server runs, as llama-server does.
 _OPEN_PATHS = ("/health",)
-"""Served without a key: they tell nothing but that a server runs, as llama-server does."""
 
+# Characters of a path that are shown.
 _MOST_PATH = 80
-"""Characters of a path that are shown."""
 
 
 class Access(msgspec.Struct, frozen=True):

@@ -97,10 +97,10 @@ class FairQueue:
         self._is_taken = False
 
 
+# A message costs as much time to hash as so many more of its characters.
 _MESSAGE_BYTES = 500
-"""A message costs as much time to hash as so many more of its characters."""
+# Returns the options of an answer before what the client sets: the preset of the model's family.
 MakeOptions = Callable[[Question, LoadReport], GenerationOptions]
-"""Returns the options of an answer before what the client sets: the preset of the model's family."""
 
 
 def served_options(question: Question, report: LoadReport) -> GenerationOptions:

@@ -14,8 +14,8 @@ from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.files import write_whole
 from qwendesk.core.translation import tr
 
+# The longest that macOS accepts of a certificate.
 _VALID_DAYS = 825
-"""The longest that macOS accepts of a certificate."""
 
 
 class Certificate(msgspec.Struct, frozen=True):

@@ -15,8 +15,8 @@ from qwendesk.server.refusals import Refused, error_body
 from qwendesk.server.sampling_fields import read_format, read_sampling, read_stop_texts
 from qwendesk.server.thinking_fields import read_thinking
 
+# What OpenAI writes for a token that can't come; JSON has no infinity.
 _LEAST = -9999.0
-"""What OpenAI writes for a token that can't come; JSON has no infinity."""
 
 
 def chat_logprobs(question: Question, tokens: Sequence[AnswerToken]) -> dict[str, Any] | None:
@@ -55,8 +55,8 @@ def _logprob(token: TokenLogprob) -> float:
     return max(token.logprob, _LEAST)
 
 
+# The limit of OpenAI's API for top_logprobs.
 MOST_LOGPROBS = 20
-"""The limit of OpenAI's API for top_logprobs."""
 
 
 def read_chat_request(body: Fields) -> Question:
@@ -185,8 +185,8 @@ def _tools(body: Fields) -> Iterator[tuple[str, str]]:
 
 
 DONE = StreamEvent("[DONE]")
+# What OpenAI has to tell whether two answers with one seed can be compared.
 FINGERPRINT = f"qwendesk-{__version__}"
-"""What OpenAI has to tell whether two answers with one seed can be compared."""
 WAITING = Comment("no answer yet")
 
 

@@ -13,10 +13,10 @@ _TEXTS = ("text", "input_text", "output_text", "refusal")
 _PICTURES = ("image_url", "input_image", "image", "computer_screenshot")
 _DOCUMENTS = ("document", "file", "input_file", "search_result")
 _REASONING = ("thinking", "reasoning", "reasoning_text")
+# Of Anthropic's API, which reads them by themselves.
 _CALLS = ("tool_use", "tool_result")
-"""Of Anthropic's API, which reads them by themselves."""
+# What only Anthropic's servers can read; so are the kinds that end like calls and results of their tools.
 _ELSEWHERE = ("redacted_thinking", "container_upload", "tool_reference", "compaction")
-"""What only Anthropic's servers can read; so are the kinds that end like calls and results of their tools."""
 _REASONING_FIELDS = ("reasoning_content", "reasoning", "thinking", "reasoning_text", "reasoning_details")
 _PICTURE_HEADS = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"BM")
 
@@ -104,10 +104,10 @@ def _text_of(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
+# Where the parts of the APIs have a picture, or an object with it.
 _PLACES = ("image_url", "image", "source", "url", "data", "file_data")
-"""Where the parts of the APIs have a picture, or an object with it."""
+# What says which format a picture has: that is seen from its bytes.
 _UNUSED = ("type", "media_type", "mime_type", "mimeType", "format")
-"""What says which format a picture has: that is seen from its bytes."""
 
 
 def read_picture(part: Fields, param: str = "") -> ImagePart:

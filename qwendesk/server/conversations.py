@@ -17,8 +17,8 @@ from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.messages import ImagePart, Message, ToolCall
 from qwendesk.server.question import ClientMessage
 
+# Of all that is remembered: some thousand answers.
 _MOST_CHARACTERS = 16_000_000
-"""Of all that is remembered: some thousand answers."""
 
 
 class Remembered(msgspec.Struct, frozen=True):

@@ -24,6 +24,7 @@ class Dialect(msgspec.Struct, frozen=True):
     """True if its clients look for a full context among the events of a stream, not in its HTTP status."""
 
 
+# By path.
 DIALECTS = {
     "/v1/chat/completions": Dialect(read_chat_request, chat_body, lambda head, _: ChatWriter(head)),
     "/v1/completions": Dialect(read_completions_request, completions_body, lambda head, _: CompletionsWriter(head)),
@@ -35,4 +36,3 @@ DIALECTS = {
     ),
     "/v1/messages": Dialect(read_messages_request, messages_body, MessagesWriter),
 }
-"""By path."""

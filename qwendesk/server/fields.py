@@ -13,21 +13,20 @@ import msgspec
 from qwendesk.core.json_decoding import decode_json
 from qwendesk.server.refusals import Refused, bad_field
 
+# Objects in which some clients send what belongs beside them: the former is an argument of OpenAI's Python package, the
+# latter is Ollama's.
 _SPREAD = ("extra_body", "options")
-"""Objects in which some clients send what belongs beside them: the former is an argument of OpenAI's Python package,
-the latter is Ollama's.
-"""
+# Characters of names that a header shows as they are, beside letters and digits.
 _SHOWN = "[]._-$:/@ "
-"""Characters of names that a header shows as they are, beside letters and digits."""
 _LONGEST_HEADER = 1000
 _INDEX = re.compile(r"\[\d+\]")
 
 
 _LARGE_BYTES = 64 * 1024
+# Of a list. So many messages fill any context, and a template takes seconds for them.
 _MOST_ENTRIES = 5000
-"""Of a list. So many messages fill any context, and a template takes seconds for them."""
+# Of a request that are looked at.
 _MOST_OBJECTS = 50_000
-"""Of a request that are looked at."""
 
 T = TypeVar("T")
 

@@ -16,8 +16,8 @@ from qwendesk.server.limits import Limits
 from qwendesk.server.refusals import CONTEXT_FULL, Refused
 from qwendesk.server.requests import RequestLog
 
+# The body of a request.
 FIELDS = web.RequestKey("fields", Fields)
-"""The body of a request."""
 
 
 class HttpAnswers:

@@ -26,11 +26,11 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _connection_logger = logging.getLogger("qwendesk.server.connections")
 _connection_logger.setLevel(logging.CRITICAL)  # what is no HTTP may have keys and texts in it
 _KEY = web.RequestKey("key", ServerKey)
+# What may stand before and after the paths: clients put addresses together with and without "/v1" and slashes.
 _BEFORE, _AFTER = "/{before:/*(?:v1/+)*}", "{after:/*}"
-"""What may stand before and after the paths: clients put addresses together with and without "/v1" and slashes."""
 _PREFLIGHT_S = "600"
+# The header that names the fields of a request that had no effect.
 _IGNORED = "X-QwenDesk-Ignored-Fields"
-"""The header that names the fields of a request that had no effect."""
 
 
 class HttpApp:

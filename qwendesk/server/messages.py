@@ -19,10 +19,9 @@ from qwendesk.server.refusals import Refused, error_body
 from qwendesk.server.sampling_fields import read_format, read_sampling, read_stop_texts
 from qwendesk.server.thinking_fields import read_thinking
 
+# How a block begins that Claude Code puts before its system prompt. It differs in each request, so the whole prompt
+# would be processed again each time; a model has no use for it.
 _BILLING_HEADER = "x-anthropic-billing-header"
-"""How a block begins that Claude Code puts before its system prompt. It differs in each request, so the whole prompt
-would be processed again each time; a model has no use for it.
-"""
 
 
 def read_messages_request(body: Fields) -> Question:

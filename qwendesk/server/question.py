@@ -11,8 +11,8 @@ from qwendesk.core.think_tags import split_answer, without_think_tags
 from qwendesk.engine.protocol import Stage
 from qwendesk.server.fields import encode_json
 
+# The value of `must_call` if any tool will do.
 ANY_TOOL = "*"
-"""The value of `must_call` if any tool will do."""
 
 
 class ClientMessage(msgspec.Struct, frozen=True):

@@ -27,10 +27,10 @@ _ANTHROPIC_TYPES = {
     429: "rate_limit_error",
     503: "overloaded_error",
 }
+# OpenAI's code for a prompt that doesn't fit.
 CONTEXT_FULL = "context_length_exceeded"
-"""OpenAI's code for a prompt that doesn't fit."""
+# OpenAI's code for a picture that can't be read. Codex leaves its pictures out when it reads this.
 BAD_PICTURE = "invalid_value"
-"""OpenAI's code for a picture that can't be read. Codex leaves its pictures out when it reads this."""
 
 
 class Refused(Exception):

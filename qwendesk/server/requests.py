@@ -14,8 +14,8 @@ from qwendesk.engine.protocol import CallDelta, Delta, Finished, PromptProgress
 
 Phase = Literal["waiting", "reading", "writing", "done", "stopped", "refused"]
 _MOST_SHOWN = 50
+# A speed is only shown of a longer time.
 _SHORTEST_S = 0.5
-"""A speed is only shown of a longer time."""
 
 
 class ServedRequest(msgspec.Struct, frozen=True):

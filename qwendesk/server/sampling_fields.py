@@ -24,8 +24,8 @@ def _named(kind: type) -> Mapping[str, str]:
 
 
 _NUMBERS, _WHOLE = _named(float), _named(int)
+# What clients send to turn an option off, where the engine has another number for it.
 _OFF: Mapping[tuple[str, float], float] = {("repeat_penalty", 0): 1.0, ("top_k", -1): 0, ("max_tokens", -2): -1}
-"""What clients send to turn an option off, where the engine has another number for it."""
 _SEEDS = 2**32 - 1
 
 

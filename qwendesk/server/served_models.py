@@ -22,15 +22,15 @@ from qwendesk.engines.engine_service import EngineService
 from qwendesk.models.library_service import LibraryService
 from qwendesk.server.refusals import Refused
 
+# How many models a refusal names.
 _MOST_NAMED = 12
-"""How many models a refusal names."""
+# Names that mean the loaded model: those of the companies that programs are made for, which can often send no others,
+# and what people and our set-ups write where a program wants any name.
 _NO_NAME = re.compile(
     r"(openai/|anthropic/|google/)?(gpt-(?!oss)|chatgpt|codex|o[1-9](-|$)|text-|davinci|claude|gemini)"
     r"|(qwendesk/)?(qwendesk|default|auto|local|local-model|model)?$",
     re.IGNORECASE,
 )
-"""Names that mean the loaded model: those of the companies that programs are made for, which can often send no others,
-and what people and our set-ups write where a program wants any name."""
 
 
 async def _none() -> None:

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 USUAL_PORT = 8765
 ANY_HOST = "0.0.0.0"
+# How long the end waits for connections to be closed.
 _STOP_S = 2.0
-"""How long the end waits for connections to be closed."""
 
 
 class PortNotUsable(QwenDeskError):

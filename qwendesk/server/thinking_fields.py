@@ -26,16 +26,16 @@ _BUDGETS = frozenset(
     for before in ("thinking", "reasoning")
     for after in ("budget", "budgettokens", "tokenbudget", "maxtokens", "tokens")
 ) | {"budgettokens", "maxthinkingtokens", "maxreasoningtokens"}
+# Objects with such fields. The switches may be objects too.
 _GROUPS = frozenset({"chattemplatekwargs", "chattemplateargs", "thinkingconfig", "reasoningconfig", "outputconfig"})
-"""Objects with such fields. The switches may be objects too."""
+# What names mean inside of such an object.
 _INSIDE = {
     "type": "switch", "enabled": "switch", "mode": "switch", "effort": "effort", "level": "effort",
     "maxtokens": "budget", "budget": "budget", "tokens": "budget",
 }  # fmt: skip
-"""What names mean inside of such an object."""
 
+# "minimal" is the least that OpenAI's models can; those here can do without.
 _OFF = frozenset({"off", "false", "no", "none", "never", "disabled", "disable", "0", "minimal"})
-""""minimal" is the least that OpenAI's models can; those here can do without."""
 _ON = frozenset({"on", "true", "yes", "always", "enabled", "enable", "1", "auto", "adaptive", "dynamic", "default"})
 _MOST_TOKENS = int(table(GenerationOptions)["thinking_budget"].setting.high or 0)
 

@@ -189,6 +189,7 @@ def _note() -> JsonFile[_Note]:
     return JsonFile(note_file(), _Note, _Note, keep_unusable=False)
 
 
+# Name patterns of each kind, for entries directly in the app's folders. Other entries are "cache" or "other".
 KINDS: Final = MappingProxyType(
     {
         "chats": ("chats.db*", "chats-backup-*", "chats-version-*", "damaged-*", "replaced-*"),
@@ -224,7 +225,6 @@ KINDS: Final = MappingProxyType(
         "crashes": ("crashes",),
     }
 )
-"""Name patterns of each kind, for entries directly in the app's folders. Other entries are "cache" or "other"."""
 
 
 class StoredData(msgspec.Struct, frozen=True):

@@ -21,8 +21,8 @@ from qwendesk.core.translation import tr
 _MOST_BYTES = 1024**2
 _FORMAT = "qwendesk-profile"
 
+# Load options by key, as JSON values. Options that are not included have their defaults.
 Values = dict[str, Any]
-"""Load options by key, as JSON values. Options that are not included have their defaults."""
 
 
 class ModelProfiles(msgspec.Struct, frozen=True):
@@ -155,8 +155,8 @@ class ProfilesService:
         self.problem.set(sentence)
 
 
+# Options that contain paths on this PC.
 _OF_THIS_PC = ("model", "mmproj", "draft_model", "chat_template_file", "lora")
-"""Options that contain paths on this PC."""
 
 
 def _usable(values: Values) -> dict[str, Any]:

@@ -32,11 +32,11 @@ from qwendesk.core.messages import ImagePart
 from qwendesk.core.permissions import create_own, make_folder
 from qwendesk.store.database import Database, store_failures
 
+# Folder beside the attachments, with one folder for each day on which files were moved there.
 REMOVED = "attachments-removed"
-"""Folder beside the attachments, with one folder for each day on which files were moved there."""
 KEEP_REMOVED = timedelta(days=30)
+# A younger file is left alone, because its row may not have been written yet.
 _SETTLED = timedelta(hours=1)
-"""A younger file is left alone, because its row may not have been written yet."""
 
 _HASH_CHARS = 64
 _OWN_FOLDER = re.compile(r"[0-9a-f]{2}")

@@ -22,8 +22,8 @@ INTERVAL = timedelta(days=1)
 MAX_KEPT = 2
 _STAMP = "%Y%m%d-%H%M%S"
 _PAGES_AT_ONCE = 1000
+# Instructions of SQLite's virtual machine between two checks whether the app is closing.
 _STEPS_AT_ONCE = 100_000
-"""Instructions of SQLite's virtual machine between two checks whether the app is closing."""
 
 
 class Backup(msgspec.Struct, frozen=True):

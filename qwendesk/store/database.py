@@ -24,12 +24,12 @@ from qwendesk.store.migrations import MIGRATIONS, Migration
 
 ResultT = TypeVar("ResultT")
 
+# Decodes texts. A byte that is not UTF-8 becomes a replacement character, so that the rest is still shown.
 _TEXT = partial(str, encoding="utf-8", errors="replace")
-"""Decodes texts. A byte that is not UTF-8 becomes a replacement character, so that the rest is still shown."""
+# A version number that is further ahead counts as damage.
 _MOST_VERSIONS_AHEAD = 1000
-"""A version number that is further ahead counts as damage."""
+# Seconds that a statement waits while another process writes.
 _BUSY_S = 5.0
-"""Seconds that a statement waits while another process writes."""
 
 
 class StoreFailure(QwenDeskError):
@@ -326,6 +326,7 @@ def _code(error: sqlite3.Error) -> int:
 
 
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+# Error codes that are caused by the disk or the system, not by the content of the file.
 _ENVIRONMENT = (
     sqlite3.SQLITE_FULL,
     sqlite3.SQLITE_READONLY,
@@ -337,7 +338,6 @@ _ENVIRONMENT = (
     sqlite3.SQLITE_NOMEM,
     sqlite3.SQLITE_INTERRUPT,
 )
-"""Error codes that are caused by the disk or the system, not by the content of the file."""
 DAMAGED = mark("Chats are damaged")
 NOT_SAVED = mark("Chats not saved")
 NOT_OPEN = mark(

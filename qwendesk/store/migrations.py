@@ -7,9 +7,14 @@ version N - 1 to version N, which SQLite stores as `user_version`. An empty file
 import sqlite3
 from collections.abc import Callable
 
+# Makes one step inside the caller's transaction.
 Migration = Callable[[sqlite3.Connection], None]
-"""Makes one step inside the caller's transaction."""
 
+# Chats, folders, the tree of messages, attachments, drafts, and full-text search.
+#
+# Ids are texts that the app creates, so that they survive export and import. `seq` is the order in which rows were
+# inserted, and the search index refers to it. Parents of messages are checked at the end of a transaction. Deleting one
+# doesn't cascade, because SQLite stops a cascade after 1,000 steps and a chat may be longer.
 _VERSION_1 = (
     """CREATE TABLE folders (
         id TEXT PRIMARY KEY, name TEXT NOT NULL, position INTEGER NOT NULL DEFAULT 0
@@ -108,19 +113,17 @@ _VERSION_1 = (
         INSERT INTO chats_fts (chats_fts, rowid, title) VALUES ('delete', old.seq, old.title);
     END""",
 )
-"""Chats, folders, the tree of messages, attachments, drafts, and full-text search.
 
-Ids are texts that the app creates, so that they survive export and import. `seq` is the order in which rows were
-inserted, and the search index refers to it. Parents of messages are checked at the end of a transaction. Deleting one
-doesn't cascade, because SQLite stops a cascade after 1,000 steps and a chat may be longer.
-"""
-
+# Fills `documents` in rows where it is missing.
 FILL_DOCUMENTS = """UPDATE messages SET documents = coalesce((
         SELECT group_concat(json_extract(part.value, '$.text'), char(10) || char(10))
         FROM json_each(messages.more, '$.parts') AS part WHERE json_extract(part.value, '$.type') = 'document'
     ), '') WHERE documents = '' AND more LIKE '%"document"%' AND json_valid(more)"""
-"""Fills `documents` in rows where it is missing."""
 
+# The text of attached documents can be searched too.
+#
+# `documents` is a copy of text in `more`, and is empty for nearly every message. It has its own index, so that the
+# index of messages needn't be rebuilt, which would take long for years of chats.
 _VERSION_2 = (
     "ALTER TABLE messages ADD COLUMN documents TEXT NOT NULL DEFAULT ''",
     """CREATE VIRTUAL TABLE documents_fts USING fts5 (
@@ -141,11 +144,6 @@ _VERSION_2 = (
     END""",
     FILL_DOCUMENTS,
 )
-"""The text of attached documents can be searched too.
-
-`documents` is a copy of text in `more`, and is empty for nearly every message. It has its own index, so that the index
-of messages needn't be rebuilt, which would take long for years of chats.
-"""
 
 
 def _migrate_to_1(connection: sqlite3.Connection) -> None:

@@ -22,12 +22,12 @@ _Row = tuple[Any, ...]
 MOST_HITS = 100
 _MOST_TITLES = 25
 _MOST_DOCUMENTS = 25
+# Only this many characters of a text are searched for a snippet while ignoring accents.
 _MAX_SEARCHED_CHARS = 20_000
-"""Only this many characters of a text are searched for a snippet while ignoring accents."""
 _BEGIN, _END, _MORE = "\x02", "\x03", "…"
 _SNIPPET_TOKENS = 14
+# Characters of context on each side of the word, in snippets that are not made by FTS5.
 _CONTEXT_CHARS = 40
-"""Characters of context on each side of the word, in snippets that are not made by FTS5."""
 _MOST_WORDS = 12
 _PHRASES = re.compile(r'"([^"]+)"|(\S+)')
 _NO_SPACES = re.compile(

@@ -17,8 +17,8 @@ from qwendesk.toolbox.tool import Arguments, Tool, ToolError
 
 MOST_CHARACTERS = 1000
 MOST_DIGITS = 1000
+# Of a result that has no exact decimal form. A float has about 16.
 _SHOWN_DIGITS = 15
-"""Of a result that has no exact decimal form. A float has about 16."""
 
 Number = Fraction | float
 

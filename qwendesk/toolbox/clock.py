@@ -38,5 +38,5 @@ def told(moment: datetime.datetime) -> str:
     return f"{_DAYS[moment.weekday()]}, {moment:%Y-%m-%d, %H:%M} (UTC{zone[:3]}:{zone[3:5]})"
 
 
+# In English whatever the system's language is: the model reads them.
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-"""In English whatever the system's language is: the model reads them."""

@@ -25,8 +25,8 @@ from qwendesk.toolbox.shown_text import difference
 
 _logger = logging.getLogger(__name__)
 
+# Of all changes together; the oldest are forgotten first.
 MOST_BYTES = 64 * MIB
-"""Of all changes together; the oldest are forgotten first."""
 _ID = re.compile(r"[0-9a-f]{32}")
 _SUFFIX = ".json"
 

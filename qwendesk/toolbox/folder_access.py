@@ -22,11 +22,11 @@ _SECRET_WORD = re.compile(
     r"(?i)(?:^|[^a-z])(?:secrets?|credentials?|passwords?|passwd|shadow|wallet|service[-_ ]account|private[-_ ]?key)"
     r"(?:[^a-z]|$)|^tokens?\."
 )
+# In code, such a word names what the code is about.
 _CODE = (
     ".py", ".js", ".ts", ".tsx", ".jsx", ".go", ".rs", ".java", ".kt", ".c", ".h", ".cpp", ".hpp", ".cs", ".rb", ".php",
     ".swift", ".html", ".css", ".sql",
 )  # fmt: skip
-"""In code, such a word names what the code is about."""
 _HIDDEN_ATTRIBUTES = getattr(stat, "FILE_ATTRIBUTE_HIDDEN", 0) | getattr(stat, "FILE_ATTRIBUTE_SYSTEM", 0)
 
 

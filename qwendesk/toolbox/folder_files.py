@@ -10,12 +10,12 @@ from qwendesk.toolbox.folder_access import FolderAccess
 from qwendesk.toolbox.knowledge.file_texts import NoText, UnreadableFile, read_parts, unit_of
 from qwendesk.toolbox.tool import ToolError
 
+# Of one call of read_file.
 MOST_LINES = 400
-"""Of one call of read_file."""
 MOST_LISTED = 300
 _LARGEST_BYTES = 8 * MIB
+# Characters that are kept free for the note on which lines these are.
 _ROOM_FOR_NOTE = 100
-"""Characters that are kept free for the note on which lines these are."""
 
 
 def list_files(access: FolderAccess, name: str) -> str:

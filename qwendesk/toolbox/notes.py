@@ -13,10 +13,10 @@ from qwendesk.core.json_file import BackgroundWriter, JsonFile
 from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
 
+# Characters.
 LONGEST_NOTE = 300
-"""Characters."""
+# All of them are read at once: at most 30,000 characters.
 MOST_NOTES = 100
-"""All of them are read at once: at most 30,000 characters."""
 
 
 class Note(msgspec.Struct, frozen=True):

@@ -24,12 +24,12 @@ _STOPPED = {
     "output": "The script printed too much and was stopped.",
     "unwatched": "The system does not tell what the script takes, so it was stopped.",
 }
+# How much of a long output's beginning is kept; the rest is its end, where errors stand.
 _BEGINNING = 0.4
-"""How much of a long output's beginning is kept; the rest is its end, where errors stand."""
+# Characters of the result for what is said about the output.
 _LEFT_FOR_NOTES = 600
-"""Characters of the result for what is said about the output."""
+# Files that are listed.
 _MOST_NAMED = 20
-"""Files that are listed."""
 
 
 def run_python(find: Callable[[], Awaitable[Sandbox | str]] | None = None) -> Tool:

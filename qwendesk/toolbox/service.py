@@ -29,12 +29,12 @@ from qwendesk.toolbox.tool import Arguments, Tool, ToolError, ToolImage, ToolRes
 
 _logger = logging.getLogger(__name__)
 
+# How long a tool may run.
 LIMIT_S = 60.0
-"""How long a tool may run."""
+# Characters of what the user sees before consent. A longer call is refused: nobody could check it.
 _MOST_SHOWN = 20_000
-"""Characters of what the user sees before consent. A longer call is refused: nobody could check it."""
+# Of a definition, about.
 _CHARACTERS_PER_TOKEN = 4
-"""Of a definition, about."""
 _TOO_LONG = "This call is too long for the user to check it. Make it shorter, or do it in several calls."
 _REFUSED = "The user did not allow this call. Do not try it again unless they ask for it."
 
@@ -274,10 +274,10 @@ def _limited(text: str, context: CallContext) -> str:
 
 
 _SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg", "image/webp": ".webp", "image/gif": ".gif"}
+# Pixels in which a picture is sent to the model: about 1,000 tokens.
 _LONGEST_SIDE = 1280
-"""Pixels in which a picture is sent to the model: about 1,000 tokens."""
+# Pixels in which a picture is decoded to see whether that is possible.
 _TRIED_SIDE = 16
-"""Pixels in which a picture is decoded to see whether that is possible."""
 _UNSEEN = "(The result has {0} more that you can't see: they are damaged, or this model can't see pictures.)"
 
 

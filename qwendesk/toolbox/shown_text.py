@@ -5,19 +5,18 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
+# Categories of Unicode that don't show, that change the order in which others do, or that look as any font likes.
 _INVISIBLE = ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")
-"""Categories of Unicode that don't show, that change the order in which others do, or that look as any font likes."""
+# Ranges of letters and marks that show nothing (Default_Ignorable_Code_Point of Unicode, and the empty Braille cell).
+#
+# A text can be hidden in a row of them.
 _IGNORABLE = (
     (0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2800, 0x2800), (0x3164, 0x3164),
     (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0x16FE4, 0x16FE4), (0x1D159, 0x1D159), (0xE0100, 0xE01EF),
 )  # fmt: skip
-"""Ranges of letters and marks that show nothing (Default_Ignorable_Code_Point of Unicode, and the empty Braille cell).
 
-A text can be hidden in a row of them.
-"""
-
+# As wide as a letter; Japanese and Chinese texts have it where others have a blank.
 _WIDE_BLANK = "\u3000"
-"""As wide as a letter; Japanese and Chinese texts have it where others have a blank."""
 
 
 def with_codes(text: str) -> str:
@@ -40,8 +39,8 @@ def _is_invisible(character: str) -> bool:
     )
 
 
+# Of unchanged text around a change.
 _CONTEXT_LINES = 3
-"""Of unchanged text around a change."""
 _PLACES = re.compile(r"@@ -(\d+)(,\d+)? \+(\d+)(,\d+)? @@\n")
 
 

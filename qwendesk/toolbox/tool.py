@@ -7,12 +7,12 @@ import msgspec
 
 from qwendesk.core.tool_context import CallContext
 
+# What a call may do besides answering: nothing, read in folders that the user picked for the chat, write there or in
+# the user's notes, send something out, or run a program.
 Effect = Literal["nothing", "reads", "writes", "sends", "runs"]
-"""What a call may do besides answering: nothing, read in folders that the user picked for the chat, write there or in
-the user's notes, send something out, or run a program."""
 
+# Checked against the tool's schema.
 Arguments = Mapping[str, Any]
-"""Checked against the tool's schema."""
 
 
 class ToolError(Exception):

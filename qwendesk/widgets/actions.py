@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QWidget
 from qwendesk.core.translation import tr
 
 Group = Literal["Chat", "Model", "View", "App"]
+# The order of the groups in the menu and in the shortcuts dialog.
 GROUPS: Final[tuple[Group, ...]] = ("Chat", "Model", "View", "App")
-"""The order of the groups in the menu and in the shortcuts dialog."""
 
 ActionId = Literal[
     "new_chat",

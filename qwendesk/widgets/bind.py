@@ -11,8 +11,8 @@ StateT = TypeVar("StateT")
 FieldT = TypeVar("FieldT")
 EventT = TypeVar("EventT")
 
+# Minimum time between two repaints of fast-changing state: about two frames at 60 Hz.
 REPAINT_EVERY_MS = 30
-"""Minimum time between two repaints of fast-changing state: about two frames at 60 Hz."""
 
 
 def bind(owner: QObject, observed: Observed[StateT], show: Callable[[StateT], None], *, every_ms: int = 0) -> None:

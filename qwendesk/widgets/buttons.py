@@ -8,8 +8,8 @@ from qwendesk.core.translation import tr
 from qwendesk.widgets.icons import icon, pixmap
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
+# Size of a chevron, and its distance from the end of a button and of one with little padding, in logical pixels.
 _CHEVRON, _CHEVRON_EDGE, _SMALL_CHEVRON_EDGE = 14, 10, 3
-"""Size of a chevron, and its distance from the end of a button and of one with little padding, in logical pixels."""
 
 
 def describe(widget: QWidget, name: str, text: str, tooltip: str = "", shortcut: str = "") -> None:

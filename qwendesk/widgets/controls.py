@@ -90,8 +90,8 @@ def add_clear_button(field: QLineEdit) -> None:
 
 
 _WIDTH, _HEIGHT, _EDGE = 40, 22, 3
+# Pixels around the track for the focus ring, which would be hard to see on the accent colour.
 _RING = 4
-"""Pixels around the track for the focus ring, which would be hard to see on the accent colour."""
 
 
 class Switch(QAbstractButton):

@@ -14,8 +14,8 @@ from qwendesk.core.units import show_elapsed, show_rate, show_tokens
 from qwendesk.engine.protocol import LoadReport, PictureCost
 from qwendesk.engine.state import EngineState, Phase
 
+# Shares of the context. An answer may stop a few tokens before the end of the context.
 _FULL, _NEARLY_FULL = 0.98, 0.85
-"""Shares of the context. An answer may stop a few tokens before the end of the context."""
 
 
 def model_label(state: EngineState) -> str:

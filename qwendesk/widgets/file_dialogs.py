@@ -9,8 +9,8 @@ from pathlib import Path
 from PySide6.QtCore import QCoreApplication, QStandardPaths, Qt
 from PySide6.QtWidgets import QFileDialog, QWidget
 
+# Property of the QApplication with the folder that was used last in one of these dialogs.
 _PROPERTY = "qwendesk_last_folder"
-"""Property of the QApplication with the folder that was used last in one of these dialogs."""
 
 
 def ask_for_file(

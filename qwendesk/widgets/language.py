@@ -13,8 +13,8 @@ from qwendesk.core.translation import install_translator
 
 _logger = logging.getLogger(__name__)
 
+# Fields of QLocale's date format, with ours. Years are always written in full.
 _DATE_FIELDS = {"d": "{day}", "dd": "{day:02}", "M": "{month}", "MM": "{month:02}", "yy": "{year}", "yyyy": "{year}"}
-"""Fields of QLocale's date format, with ours. Years are always written in full."""
 _DATE_FIELD = re.compile(r"d+|M+|y+")
 
 

@@ -294,8 +294,8 @@ class LazyPage(QWidget, Generic[PageT]):
         super().showEvent(event)
 
 
+# Width of a scroll bar in the stylesheet, in pixels.
 SCROLL_BAR: Final = 12
-"""Width of a scroll bar in the stylesheet, in pixels."""
 
 
 class SteadyScrollBar(QScrollBar):

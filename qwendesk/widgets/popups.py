@@ -24,8 +24,8 @@ from qwendesk.widgets.icons import pixmap
 from qwendesk.widgets.tab_order import refocus
 from qwendesk.widgets.theme_keeper import current_theme
 
+# Size of a submenu's arrow, and its distance from the edge, in logical pixels.
 _ARROW, _EDGE = 14, 8
-"""Size of a submenu's arrow, and its distance from the edge, in logical pixels."""
 
 
 class Menu(QMenu):
@@ -126,10 +126,10 @@ def _has_compositor(x11: ctypes.CDLL) -> bool:
 
 _PAGE = 8
 _MOVES = {Qt.Key.Key_Down: 1, Qt.Key.Key_Up: -1, Qt.Key.Key_PageDown: _PAGE, Qt.Key.Key_PageUp: -_PAGE}
+# Smallest distance in pixels from the window's left and right edge.
 _WINDOW_EDGE = 8
-"""Smallest distance in pixels from the window's left and right edge."""
+# Height in pixels of what is around the list: the search field, and the window above and below the popover.
 _AROUND = 200
-"""Height in pixels of what is around the list: the search field, and the window above and below the popover."""
 
 
 class SearchPopover(Popover):

@@ -9,8 +9,8 @@ from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QPushButton, QVBoxLa
 from qwendesk.widgets.buttons import describe
 from qwendesk.widgets.tab_order import refocus
 
+# Width of the dialog in logical pixels, at which its sentences are wrapped. Wide buttons make it wider.
 _WIDTH = 420
-"""Width of the dialog in logical pixels, at which its sentences are wrapped. Wide buttons make it wider."""
 
 
 def _do_nothing() -> None:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 
 from PySide6.QtCore import QObject, QTimer
 
+# Time for such work in one iteration of the event loop, which stays below 50 ms with the last step and painting.
 _STEP_S = 0.008
-"""Time for such work in one iteration of the event loop, which stays below 50 ms with the last step and painting."""
 
 
 class StepBudget:

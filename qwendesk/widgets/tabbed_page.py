@@ -21,14 +21,14 @@ from qwendesk.widgets.buttons import describe
 from qwendesk.widgets.layouts import SCROLL_BAR, FlowLayout, steady_scroll_area
 
 _WIDEST = 1136
+# Width in pixels of the scroll bar of a tab that scrolls itself, with the gap before it.
 OWN_SCROLL: Final = 20
-"""Width in pixels of the scroll bar of a tab that scrolls itself, with the gap before it."""
+# Pixels below the last thing of a tab.
 BELOW: Final = 24
-"""Pixels below the last thing of a tab."""
 _HEAD_GAP = 24
 _MARGIN, _NARROW_MARGIN = 40, 16
+# Below this width of the page its margins are narrow.
 _NARROW = 800
-"""Below this width of the page its margins are narrow."""
 
 
 class TabbedPage(QWidget):

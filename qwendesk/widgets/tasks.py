@@ -14,8 +14,8 @@ from qwendesk.core.translation import tr
 _logger = logging.getLogger(__name__)
 
 
+# Property of the QApplication that holds a weak reference to the Tasks of its window.
 _PROPERTY = "qwendesk_tasks"
-"""Property of the QApplication that holds a weak reference to the Tasks of its window."""
 
 
 def window_tasks() -> "Tasks":

@@ -7,8 +7,8 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QPlainTextEdit
 
+# The first letter is searched for in this many characters.
 _LONGEST_LOOK = 200
-"""The first letter is searched for in this many characters."""
 
 
 def is_right_to_left(text: str) -> bool | None:

@@ -21,11 +21,11 @@ from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QWidget
 from qwendesk.core.translation import tr
 from qwendesk.widgets.popups import Menu
 
+# Line height in per cent of the font's.
 _LINE_HEIGHT = 124.0
-"""Line height in per cent of the font's."""
 
+# Width in pixels of the bar next to a pane that got the focus by keyboard.
 _FOCUS_WIDTH = 2
-"""Width in pixels of the bar next to a pane that got the focus by keyboard."""
 
 
 class TextPane(QTextBrowser):

@@ -28,8 +28,8 @@ _MONO_FAMILIES = (
     "monospace",
 )
 
+# The families for code, commands and reports, as the value of `font-family` in a style sheet.
 MONO_FAMILIES_CSS = ", ".join(f'"{family}"' for family in _MONO_FAMILIES)
-"""The families for code, commands and reports, as the value of `font-family` in a style sheet."""
 
 
 class Theme(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,12 +13,12 @@ from qwendesk.widgets.theme import Theme, load_theme, palette
 ThemeChoice = Literal["system", "dark", "light", "contrast"]
 Density = Literal["comfortable", "compact"]
 _SMALLEST, _LARGEST, _STEP = 0.8, 1.6, 0.1
+# Least time between two text sizes, in which the window draws the first one and takes the keys that wait.
 _PAUSE_MS = 50
-"""Least time between two text sizes, in which the window draws the first one and takes the keys that wait."""
 _POLISHED, _HAS_OWN_STYLE = Qt.WidgetAttribute.WA_WState_Polished, Qt.WidgetAttribute.WA_SetStyle
 
+# Property of the QApplication that holds a weak reference to its ThemeKeeper.
 _PROPERTY = "qwendesk_theme_keeper"
-"""Property of the QApplication that holds a weak reference to its ThemeKeeper."""
 
 
 def app_theme() -> "ThemeKeeper":
@@ -217,10 +217,10 @@ class _Restyler(QObject):
                 yield from self._shown_in(child, in_popup=is_popup)
 
 
+# Values of the setting "Reduced motion".
 MotionChoice = Literal["system", "on", "off"]
-"""Values of the setting "Reduced motion"."""
+# Duration of the animation of a small control.
 QUICK_MS = 140
-"""Duration of the animation of a small control."""
 _EFFECTS = (
     Qt.UIEffect.UI_AnimateMenu,
     Qt.UIEffect.UI_FadeMenu,

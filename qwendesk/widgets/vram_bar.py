@@ -10,6 +10,7 @@ from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
 _THICK = 10
 _BAR_SIZE = QSize(210, 24)
+# The segments from left to right, with their theme roles.
 SEGMENT_ROLES: tuple[tuple[SegmentKind, str], ...] = (
     ("weights", "meter_weights"),
     ("context", "meter_context"),
@@ -18,7 +19,6 @@ SEGMENT_ROLES: tuple[tuple[SegmentKind, str], ...] = (
     ("other", "meter_other"),
     ("free", "meter_free"),
 )
-"""The segments from left to right, with their theme roles."""
 
 
 class VramBar(QAbstractButton):

@@ -10,8 +10,8 @@ from qwendesk.chat.chat_state import ChatEvent, TurnEnded, TurnStarted
 from qwendesk.chat.service import ChatService
 from qwendesk.widgets.bind import follow
 
+# Seconds. After a shorter answer the user is probably still looking at the window.
 LONG_S = 10.0
-"""Seconds. After a shorter answer the user is probably still looking at the window."""
 
 
 def _alert(window: QWidget) -> None:

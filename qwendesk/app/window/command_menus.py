@@ -23,11 +23,11 @@ from qwendesk.widgets.popups import Menu, SearchPopover
 from qwendesk.widgets.question_dialog import Dialog
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
+# The actions of this group are in the menu itself; each other group has a submenu.
 _UNGROUPED = "App"
-"""The actions of this group are in the menu itself; each other group has a submenu."""
 
+# Distance of the palette from the upper edge of the window, in pixels.
 _PALETTE_TOP = 64
-"""Distance of the palette from the upper edge of the window, in pixels."""
 
 
 class CommandMenus(QObject):
@@ -101,11 +101,11 @@ def _main_menu(parent: QWidget, actions: Mapping[ActionId, QAction]) -> Menu:
 MOST_RECENT = 8
 _WIDTH, _ROW = 560, 36
 _MOST_ROWS = 10
+# Commands that make no sense in the palette.
 _HIDDEN: tuple[ActionId, ...] = ("palette", "menu", "stop")
-"""Commands that make no sense in the palette."""
 _WORD_START, _CONSECUTIVE, _OTHER = 8.0, 5.0, 1.0
+# Points for each matching letter, and the penalty for each letter of the text.
 _LENGTH_PENALTY = 0.1
-"""Points for each matching letter, and the penalty for each letter of the text."""
 
 
 class Palette(SearchPopover):

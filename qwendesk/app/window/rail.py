@@ -11,11 +11,11 @@ from qwendesk.widgets.popups import Menu
 from qwendesk.widgets.theme_keeper import ThemeChoice, app_theme, current_theme
 
 _NARROWEST = 64
+# Logical pixels by which the rail is wider than its buttons.
 _SIDES = 8
-"""Logical pixels by which the rail is wider than its buttons."""
 _ICON = 20
+# Padding above and below the icon and label of a button, in total.
 _AIR = 18
-"""Padding above and below the icon and label of a button, in total."""
 _AT_BOTTOM = ("settings",)
 
 

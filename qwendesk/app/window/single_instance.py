@@ -25,12 +25,12 @@ from qwendesk.core.permissions import make_folder
 _logger = logging.getLogger(__name__)
 
 _CONNECT_MS = 500
+# Longer than for connecting, because the first window may be busy. A window that needs more time counts as dead.
 _ANSWER_MS = 2_000
-"""Longer than for connecting, because the first window may be busy. A window that needs more time counts as dead."""
 _LARGEST_BYTES = 1024 * 1024
 _TAKEN = b"taken\n"
+# Name of the mutex that packaging/windows/qwendesk.iss checks for, so as not to replace or remove files in use.
 RUNNING_MUTEX = "QwenDeskRunning"
-"""Name of the mutex that packaging/windows/qwendesk.iss checks for, so as not to replace or remove files in use."""
 
 
 class Handover(msgspec.Struct, frozen=True):
@@ -142,10 +142,10 @@ def _hand_over(name: str, handover: Handover) -> bool:
     return answer == _TAKEN
 
 
+# Operating systems limit a socket's path to 104 (macOS) or 108 bytes (Linux).
 _LONGEST_NAME_BYTES = 100
-"""Operating systems limit a socket's path to 104 (macOS) or 108 bytes (Linux)."""
+# SOL_LOCAL, LOCAL_PEERCRED and the size of struct xucred in <sys/un.h> and <sys/ucred.h>.
 _MACOS_LOCAL, _MACOS_PEER_CREDENTIALS, _MACOS_CREDENTIALS_BYTES = 0, 1, 76
-"""SOL_LOCAL, LOCAL_PEERCRED and the size of struct xucred in <sys/un.h> and <sys/ucred.h>."""
 
 
 def server_names() -> tuple[str, ...]:

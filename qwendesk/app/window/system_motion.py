@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 _LONGEST_S = 5.0
+# From winuser.h: "Animation effects" in the accessibility settings of Windows.
 _SPI_GETCLIENTAREAANIMATION = 0x1042
-"""From winuser.h: "Animation effects" in the accessibility settings of Windows."""
 _GNOME = ("gsettings", "get", "org.gnome.desktop.interface", "enable-animations")
 _MACOS = ("defaults", "read", "com.apple.universalaccess", "reduceMotion")
 

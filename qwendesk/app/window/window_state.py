@@ -12,10 +12,10 @@ from qwendesk.app.window.tray import Tray
 from qwendesk.core import paths
 from qwendesk.core.json_file import JsonFile
 
+# How many logical pixels of the window must be on a screen, horizontally and vertically.
 _MIN_VISIBLE = 100
-"""How many logical pixels of the window must be on a screen, horizontally and vertically."""
+# Space for the title bar, which is unknown before the window is shown, in logical pixels.
 _TITLE_BAR = QSize(0, 40)
-"""Space for the title bar, which is unknown before the window is shown, in logical pixels."""
 
 
 class WindowState(msgspec.Struct, frozen=True, kw_only=True):

@@ -100,10 +100,10 @@ class DepthChart(pg.PlotWidget):  # type: ignore[misc]
 pg.setConfigOption("exitCleanup", False)  # Qt deletes the charts with the window
 
 _TUNE_HEIGHT = 180
+# Per cent that the axis shows at least in each direction, so that small differences don't look large.
 _LEAST_SPAN = 5.0
-"""Per cent that the axis shows at least in each direction, so that small differences don't look large."""
+# What is slower by more per cent than this, and than the best gain, goes beyond the chart: gains are what matters.
 _MOST_LOSS = 20.0
-"""What is slower by more per cent than this, and than the best gain, goes beyond the chart: gains are what matters."""
 
 
 class TuneChart(pg.PlotWidget):  # type: ignore[misc]

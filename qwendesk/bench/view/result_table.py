@@ -10,8 +10,8 @@ from qwendesk.bench.table import TableLine
 from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import restyle
 
+# Where a text wraps, a value is not parted from its spread, nor a test from its depth.
 _SPACES = re.compile(r" (?=[±@%])|(?<=[±@]) ")
-"""Where a text wraps, a value is not parted from its spread, nor a test from its depth."""
 
 
 class TextTable(QFrame):

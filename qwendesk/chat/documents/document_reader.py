@@ -13,8 +13,8 @@ from qwendesk.core.translation import tr
 from qwendesk.core.units import MIB, show_bytes
 from qwendesk.decoding.documents import UNITS, document_format, read_pieces
 
+# About four million tokens: more than any context length, and small enough to be read at once.
 MAX_TEXT_BYTES = 16 * MIB
-"""About four million tokens: more than any context length, and small enough to be read at once."""
 _TEXT_ENDINGS = "txt text log csv tsv srt vtt tex bib org rst adoc env cfg conf properties lock diff patch"
 _CODE_ENDINGS = {
     "python": "py pyi pyw", "javascript": "js mjs cjs jsx", "typescript": "ts tsx", "c": "c h", "cpp": "cpp cc cxx hpp",
@@ -26,11 +26,11 @@ _CODE_ENDINGS = {
     "haskell": "hs", "elixir": "ex exs", "vue": "vue", "svelte": "svelte", "jinja": "jinja j2", "gdscript": "gd",
 }  # fmt: skip
 
+# Language by file extension, in lower case and without the dot; "" for plain text.
 LANGUAGE_OF: Mapping[str, str] = types.MappingProxyType(
     {ending: language for language, endings in _CODE_ENDINGS.items() for ending in endings.split()}
     | dict.fromkeys(_TEXT_ENDINGS.split(), "")
 )
-"""Language by file extension, in lower case and without the dot; "" for plain text."""
 
 DOCUMENT_ENDINGS = tuple(UNITS)
 _NAMES_WITHOUT_ENDING: Mapping[str, str] = types.MappingProxyType(

@@ -11,10 +11,10 @@ from qwendesk.core.permissions import create_own, make_folder
 from qwendesk.core.translation import tr, tr_n
 from qwendesk.decoding.documents import read_pieces, render_pages
 
+# Limit of pages rendered at once; each takes about a thousand tokens.
 MAX_PAGE_IMAGES = 20
-"""Limit of pages rendered at once; each takes about a thousand tokens."""
+# Longer side of a rendered page, at which small print on an A4 page is still readable.
 _PAGE_PIXELS = 1_400
-"""Longer side of a rendered page, at which small print on an A4 page is still readable."""
 
 
 class PdfFacts(msgspec.Struct, frozen=True):

@@ -31,8 +31,8 @@ from qwendesk.core.think_tags import without_think_tags
 from qwendesk.core.translation import tr
 
 _FACTS = ("title", "create_time", "update_time", "is_archived", "current_node")
+# If the first elements, up to this many, contain no chat, the file is not an export.
 _NO_CHATS_AMONG = 100
-"""If the first elements, up to this many, contain no chat, the file is not an export."""
 
 
 class _Node(msgspec.Struct, frozen=True):

@@ -13,12 +13,12 @@ from qwendesk.core.json_decoding import decode_json
 
 _CHUNK_BYTES = 256 * 1024
 _MAX_KEY_BYTES = 64 * 1024
+# msgspec fails at about 1,000 levels, and real exports have a few dozen at most.
 _MAX_DEPTH = 500
-"""msgspec fails at about 1,000 levels, and real exports have a few dozen at most."""
 _SPACES = re.compile(rb"[ \t\r\n]*+")
 _SCALAR = re.compile(rb'[^ \t\r\n,:"\[\]{}]*+')
+# The rest of a string up to its closing quote or the end of the buffer.
 _IN_STRING = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
-"""The rest of a string up to its closing quote or the end of the buffer."""
 
 
 def _balanced(levels: int) -> bytes:
@@ -27,9 +27,9 @@ def _balanced(levels: int) -> bytes:
     return rb"(?:%b)*+" % (inside if levels == 0 else inside + rb"|[\[{]%b[\]}]" % _balanced(levels - 1))
 
 
+# Everything before a bracket or string that is not closed within the buffer or these levels. Millions of small values
+# are skipped at the speed of C. msgspec checks that each closing bracket is of the right kind.
 _BALANCED = re.compile(_balanced(4), re.DOTALL)
-"""Everything before a bracket or string that is not closed within the buffer or these levels. Millions of small values
-are skipped at the speed of C. msgspec checks that each closing bracket is of the right kind."""
 
 
 class BadJson(ValueError):

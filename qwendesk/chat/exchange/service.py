@@ -33,8 +33,8 @@ from qwendesk.core.units import MIB
 
 T = TypeVar("T")
 
+# Chats from about this many bytes of the file are added at once.
 _GROUP_BYTES = 2 * MIB
-"""Chats from about this many bytes of the file are added at once."""
 ENDINGS: dict[ExportFormat, str] = {"markdown": ".md", "markdown_thoughts": ".md", "html": ".html", "json": ".json"}
 _RESERVED = re.compile(r'[\x00-\x1f<>:"/\\|?*]+')
 _DEVICES = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")

@@ -81,11 +81,11 @@ class ImportReport(msgspec.Struct, frozen=True):
 
 
 NOT_AN_EXPORT = mark("QwenDesk can't import this. Choose a JSON export. It may come from QwenDesk or ChatGPT.")
+# A heading in an answer looks there like the next message, and pictures and other versions are missing.
 FOR_READING = mark(
     "Chats exported as Markdown or as a web page are for reading and can't be imported. Export them as JSON, which "
     "QwenDesk can import."
 )
-"""A heading in an answer looks there like the next message, and pictures and other versions are missing."""
 READING_ENDINGS = (".md", ".markdown", ".html", ".htm")
 
 
@@ -93,22 +93,22 @@ class BadExchange(QwenDeskError):
     """A file can't be imported or written; the sentence says why."""
 
 
+# Size of the chats' JSON, unpacked. It is read in pieces, so this limits the time rather than the memory.
 MAX_FILE_BYTES = 1 * GIB
-"""Size of the chats' JSON, unpacked. It is read in pieces, so this limits the time rather than the memory."""
 MAX_CHAT_BYTES = 128 * MIB
+# Per chat.
 MAX_MESSAGES = 200_000
-"""Per chat."""
+# Per message in QwenDesk's own format, including its documents.
 MAX_MESSAGE_BYTES = 64 * MIB
-"""Per message in QwenDesk's own format, including its documents."""
+# Per message in ChatGPT's format, which is decoded without a schema: a byte of JSON can take 30 bytes in memory.
 MAX_FOREIGN_MESSAGE_BYTES = 8 * MIB
-"""Per message in ChatGPT's format, which is decoded without a schema: a byte of JSON can take 30 bytes in memory."""
+# Per small value, such as a title, a time or the settings of a chat.
 MAX_SMALL_VALUE_BYTES = MIB
-"""Per small value, such as a title, a time or the settings of a chat."""
+# Per chat. Each branch repeats the reasoning before it, so the total can be far larger than the file.
 MAX_REASONING_CHARACTERS = 64 * MIB
-"""Per chat. Each branch repeats the reasoning before it, so the total can be far larger than the file."""
 MAX_PICTURE_BYTES = 128 * MIB
+# Size of a ZIP's file list, which is read into memory as a whole. This is enough for 100,000 files.
 MAX_ARCHIVE_DIRECTORY_BYTES = 16 * MIB
-"""Size of a ZIP's file list, which is read into memory as a whole. This is enough for 100,000 files."""
 
 
 T = TypeVar("T")

@@ -16,13 +16,13 @@ from qwendesk.core.messages import ImagePart
 from qwendesk.core.translation import tr
 from qwendesk.core.units import MIB
 
+# Exceptions of zipfile for archives that are damaged, encrypted, or compressed in an unknown way.
 UNREADABLE = (OSError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError)
-"""Exceptions of zipfile for archives that are damaged, encrypted, or compressed in an unknown way."""
+# End of central directory record (APPNOTE.TXT of PKWARE, 4.3.16), which lies before a comment of up to 64 KiB.
 _END = struct.Struct("<4s4H2LH")
-"""End of central directory record (APPNOTE.TXT of PKWARE, 4.3.16), which lies before a comment of up to 64 KiB."""
 _LOCATOR = struct.Struct("<4sLQL")
+# ZIP64 record of large archives (4.3.14). The locator before the other record points to it.
 _END_64 = struct.Struct("<4sQ2H2L4Q")
-"""ZIP64 record of large archives (4.3.14). The locator before the other record points to it."""
 
 
 def archive_directory_bytes(file: BinaryIO) -> int:
@@ -63,8 +63,8 @@ def open_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> zipfile.Zi
 
 
 MAX_BYTES_EACH = 64 * MIB
+# Total of one import. The pictures are in a temporary folder until the chats are added.
 MAX_BYTES_IN_ALL = 512 * MIB
-"""Total of one import. The pictures are in a temporary folder until the chats are added."""
 NOT_THERE = "[A picture was here. The export doesn't contain it.]"
 TOO_LARGE = "[A picture was here. It was too large to import.]"
 NO_PICTURE = "[A picture was here. Its file in the export couldn't be read.]"

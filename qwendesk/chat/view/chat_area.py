@@ -7,12 +7,12 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 from qwendesk.chat.view.sidebar.sidebar import Sidebar
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
+# Width in logical pixels below which the sidebar covers the page: a window of 900 pixels without the rail.
 NARROW_BELOW = 836
-"""Width in logical pixels below which the sidebar covers the page: a window of 900 pixels without the rail."""
+# Minimum width in logical pixels of the page beside a panel. If there is less, the panel covers the page.
 _MIN_PAGE_WIDTH = 400
-"""Minimum width in logical pixels of the page beside a panel. If there is less, the panel covers the page."""
+# Opacity of the colour over the page that a panel covers.
 _DIMMING = 0.6
-"""Opacity of the colour over the page that a panel covers."""
 
 
 class ChatArea(QWidget):

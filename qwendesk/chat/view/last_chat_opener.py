@@ -15,8 +15,8 @@ from qwendesk.widgets.tasks import window_tasks
 
 _CALM_BEATS = 5
 _BEAT_S = 1.0
+# If a timer is this late, the window isn't responding.
 _LATE_S = 1.0
-"""If a timer is this late, the window isn't responding."""
 
 
 class LastChatOpener(QObject):

@@ -15,6 +15,7 @@ from qwendesk.widgets.actions import COMMANDS
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.layouts import FlowLayout
 
+# Questions that the built-in demo was trained on.
 DEMO_QUESTIONS = (
     "What is VRAM spill?",
     "What can you do?",
@@ -23,7 +24,6 @@ DEMO_QUESTIONS = (
     "What is a mixture of experts?",
     "Write a Python function",
 )
-"""Questions that the built-in demo was trained on."""
 _MAX_WIDTH, _SIDE = 680, 24
 REAL_QUESTIONS = (
     mark("How does a mixture of experts work?"),

@@ -29,8 +29,8 @@ class ImageItem(msgspec.Struct, frozen=True):
     n_positions: int
 
 
+# One token id, or one whole image.
 Item = int | ImageItem
-"""One token id, or one whole image."""
 
 
 class Checkpoint(msgspec.Struct, frozen=True, eq=False):
@@ -267,14 +267,14 @@ def _rollback_note(n_lost: int, *, was_inconsistent: bool) -> str:
     return f"no checkpoint was kept nearer to the change, so {n_lost:,} tokens are read again"
 
 
+# Losing up to this many items is normal and not worth a note: checkpoints are this far apart (layout.NEAR_ITEMS).
 _FEW_ITEMS = 128
-"""Losing up to this many items is normal and not worth a note: checkpoints are this far apart (layout.NEAR_ITEMS)."""
 
 
+# A copy begins with the bytes of its three parts: the model's state, the head's state, and the hidden row.
 _PREFIX = struct.Struct("<QQQ")
-"""A copy begins with the bytes of its three parts: the model's state, the head's state, and the hidden row."""
+# The flags of llama_state_seq_get_data_ext for KV cache and recurrent state together.
 _WHOLE_STATE = 0
-"""The flags of llama_state_seq_get_data_ext for KV cache and recurrent state together."""
 
 
 class ContextMemory:

@@ -29,8 +29,8 @@ from qwendesk.engine.worker.tools import CallableTool, Parameter, as_json, read_
 
 CallDialect = Literal["xml", "json"]
 
+# Of the required parameters; more of them come in the order of the schema. The number of rules doubles with each.
 _MOST_IN_ANY_ORDER = 6
-"""Of the required parameters; more of them come in the order of the schema. The number of rules doubles with each."""
 
 
 @functools.lru_cache(maxsize=2)

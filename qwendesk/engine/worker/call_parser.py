@@ -31,14 +31,13 @@ from qwendesk.core.messages import ToolCall
 from qwendesk.engine.worker.tools import CallableTool, Parameter, as_json, python_value, typed_value
 
 END_TAG = "</parameter>"
+# What ends a value. The line break before an empty one is that of the tag which begins it, or is missing.
+#
+# A closing tag with anything else after it is part of the text.
 END_OF_VALUE = re.compile(r"\n</parameter>[ \t\r\n]*(?=<parameter=|</function>)")
-"""What ends a value. The line break before an empty one is that of the tag which begins it, or is missing.
-
-A closing tag with anything else after it is part of the text.
-"""
 END_WITH_TAG = re.compile(END_OF_VALUE.pattern.replace("(?=", "(?:"))
+# Characters that no name has which stands in a tag as it is, as in a class of GBNF and of regular expressions.
 NOT_IN_NAME = r">\x00-\x1F\x7F"
-"""Characters that no name has which stands in a tag as it is, as in a class of GBNF and of regular expressions."""
 JSON_NAME = r'"(?:[^"\\\x00-\x1F]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"'
 _PLAIN_NAME = re.compile(rf'(?![\s"])[^{NOT_IN_NAME}\ud800-\udfff]+(?<!\s)')
 
@@ -50,8 +49,8 @@ def _partly(text: str, then: str = "") -> str:
     return then
 
 
+# What may become the end of a value with the text that follows.
 BEGUN_END = re.compile("\n" + _partly(END_TAG, rf"[ \t\r\n]*(?:{_partly('<parameter=')}|{_partly('</function>')})"))
-"""What may become the end of a value with the text that follows."""
 
 
 def written_name(name: str) -> str:
@@ -86,8 +85,8 @@ def can_be_value(text: str) -> bool:
 
 
 _JSON_HEAD = re.compile(rf'\s*\{{"name":\s*({JSON_NAME}),\s*"arguments":\s*(?=\{{)')
+# A name that nobody described.
 _NAME = r"[^\s<>\"']+"
-"""A name that nobody described."""
 _BEGUN_END = re.compile(rf"(?:{BEGUN_END.pattern})\Z")
 _END = re.compile(r"\s*</function>")
 
@@ -217,8 +216,8 @@ class CallStream:
 
 
 _IN_TAG = {"equals": r"\s*=\s*", "quote": "[\"']?"}
+# Names that nobody described.
 _FUNCTION_NAME, _PARAMETER_NAME = "[^\\s>\"'<]+", "[^>\"'<\n]*[^\\s>\"'<]"
-"""Names that nobody described."""
 _END_OF_VALUE = re.compile(r"(?:\r?\n)?[ \t]*</parameter>(?=\s*(?:<parameter\s*=|</function>|</tool_call>|\Z))")
 _END_WITHOUT_TAG = re.compile(r"\r?\n[ \t]*(?=<parameter\s*=|</function>)|</function>|\r?\n</tool_call>")
 _NAMES = ("name", "function", "tool", "tool_name")

@@ -34,18 +34,18 @@ from qwendesk.engine.worker.engine_calls import EngineFault
 
 _logger = logging.getLogger(__name__)
 
+# A state is kept, or taken back, only for this many KV cells: fewer tokens are processed again in no time.
 FEWEST_CELLS = 256
-"""A state is kept, or taken back, only for this many KV cells: fewer tokens are processed again in no time."""
 
 
+# A copy that should take longer isn't made while a request waits.
 _LONGEST_COPY_S = 0.5
-"""A copy that should take longer isn't made while a request waits."""
+# The weight of the latest copy in the running mean of their speed.
 _NEWEST_SHARE = 0.5
-"""The weight of the latest copy in the running mean of their speed."""
 _MIB = 1024**2
 
+# A client and one of its chats, as in a Generate request.
 _Chat = tuple[str, str]
-"""A client and one of its chats, as in a Generate request."""
 
 
 class SavedChat(msgspec.Struct, frozen=True, eq=False):
@@ -209,19 +209,19 @@ class ChatStates:
 
 
 _MAGIC = b"QDSTATE1"
+# Magic number, length of the header in bytes, CRC-32 of the header.
 _PREFIX = struct.Struct("<8sII")
-"""Magic number, length of the header in bytes, CRC-32 of the header."""
 _LONGEST_HEADER = 256 * 1024**2
+# A state is not written if less than this many bytes would be free on its drive afterwards.
 _LEFT_FREE = 1024**3
-"""A state is not written if less than this many bytes would be free on its drive afterwards."""
+# How much of a model file is hashed: its beginning, which has its header, and samples of its tensors.
 _SAMPLES, _SAMPLE_BYTES, _HEAD_BYTES = 16, 64 * 1024, 4 * 1024**2
-"""How much of a model file is hashed: its beginning, which has its header, and samples of its tensors."""
+# Options on which the content of the KV cache depends. Where layers are placed and in which batches a prompt is
+# processed moves its numbers by rounding only.
 _OPTIONS_THAT_MATTER = (
     "type_k", "type_v", "flash_attn", "swa_full", "kv_overrides", "rope_scaling", "rope_freq_base", "rope_freq_scale",
     "yarn_ext_factor", "yarn_attn_factor", "yarn_beta_fast", "yarn_beta_slow", "yarn_orig_ctx",
 )  # fmt: skip
-"""Options on which the content of the KV cache depends. Where layers are placed and in which batches a prompt is
-processed moves its numbers by rounding only."""
 
 
 class UnusableState(Exception):

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 from qwendesk.engine.worker.model import AbortFlag
 
+# A cancelled answer stops between two tokens. A decode that takes longer than this many seconds is aborted.
 _GRACE_S = 0.06
-"""A cancelled answer stops between two tokens. A decode that takes longer than this many seconds is aborted."""
 
 
 class RequestControl:

@@ -16,8 +16,8 @@ from qwendesk.core.messages import ImagePart, Message, ToolCall
 from qwendesk.core.translation import mark
 from qwendesk.engine.worker.template import ChatTemplate, TemplateTooCostly
 
+# Where a template may write characters directly before or after a text, which could complete a special token.
 AdjacentText = Literal["nothing", "either end", "both ends at once"]
-"""Where a template may write characters directly before or after a text, which could complete a special token."""
 
 
 class SpecialTexts:
@@ -103,13 +103,13 @@ def _cut_one(fragment: tuple[str, bool], special: str) -> Iterable[tuple[str, bo
             yield other, False
 
 
+# The end of Unicode's last private-use area, which icon fonts do not use.
 _FIRST_MARK, _LAST_MARK = 0x10A000, 0x10FFFD
-"""The end of Unicode's last private-use area, which icon fonts do not use."""
 _MARK = re.compile(f"[{chr(_FIRST_MARK)}-{chr(_LAST_MARK)}]")
 _NUMBER_LENGTH = 8
 
+# The boundary at the start of a user or tool message. That of the first user message ends the system prompt.
 TurnKind = Literal["system", "user_turn", "tool_turn"]
-"""The boundary at the start of a user or tool message. That of the first user message ends the system prompt."""
 
 
 class HiddenContent(msgspec.Struct, frozen=True, kw_only=True):
@@ -196,13 +196,13 @@ class Placeholders:
 
 
 PICTURE_TOKENS = ("<|vision_start|>", "<|image_pad|>", "<|vision_end|>")
+# What Qwen's templates, and the built-in one, write for an image among a message's parts.
 _PICTURE = "".join(PICTURE_TOKENS)
-"""What Qwen's templates, and the built-in one, write for an image among a message's parts."""
 
 PicturesAs = Literal["parts", "text"]
 
+# Text that the template wrote, or something hidden that is put back.
 RenderedPiece = str | HiddenContent
-"""Text that the template wrote, or something hidden that is put back."""
 
 
 class RenderedConversation(msgspec.Struct, frozen=True):

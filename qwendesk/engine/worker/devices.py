@@ -15,8 +15,8 @@ from qwendesk.core.devices import DeviceInfo, DeviceKind
 from qwendesk.core.errors import BadOption
 from qwendesk.core.translation import mark
 
+# Values of ggml_backend_dev_type. All others are accelerators such as BLAS or AMX.
 _KINDS: dict[int, DeviceKind] = {0: "cpu", 1: "gpu", 2: "igpu"}
-"""Values of ggml_backend_dev_type. All others are accelerators such as BLAS or AMX."""
 
 
 class _Ggml(Protocol):

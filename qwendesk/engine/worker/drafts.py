@@ -10,14 +10,14 @@ from collections.abc import Iterable, Sequence
 from qwendesk.engine.worker.cache import Item, PromptCache
 from qwendesk.engine.worker.mtp_head import MtpHead
 
+# The weight of the newest step in the running means: about the last ten steps count.
 _WEIGHT = 0.1
-"""The weight of the newest step in the running means: about the last ten steps count."""
+# How many steps of a kind are measured before it is judged.
 _FEWEST_STEPS = 6
-"""How many steps of a kind are measured before it is judged."""
+# After so many steps of each kind, the speedup is known well enough to be saved for later loads.
 _JUDGED_STEPS = 48
-"""After so many steps of each kind, the speedup is known well enough to be saved for later loads."""
+# After drafts were found not to pay off, so many tokens are decoded without; then a few drafts are measured again.
 _PAUSE_TOKENS = 96
-"""After drafts were found not to pay off, so many tokens are decoded without; then a few drafts are measured again."""
 
 
 class DraftGate:
@@ -95,10 +95,10 @@ def _mean(mean: float, value: float, count: int) -> float:
     return mean + weight * (value - mean)
 
 
+# How many tokens must have occurred before. With two, most drafts are wrong; with four, many are missed.
 _MATCH = 3
-"""How many tokens must have occurred before. With two, most drafts are wrong; with four, many are missed."""
+# Stands for an image, with which no match is possible.
 _NO_TOKEN = -1
-"""Stands for an image, with which no match is possible."""
 
 
 class LookupDrafter:

@@ -1,7 +1,7 @@
 """What every call of llama.cpp's decoding shares: the sequence, and what its status means."""
 
+# The only sequence that QwenDesk uses.
 SEQUENCE = 0
-"""The only sequence that QwenDesk uses."""
 
 
 class Aborted(Exception):

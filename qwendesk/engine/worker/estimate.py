@@ -30,11 +30,11 @@ _MIB = 1024**2
 _STDOUT = 1
 _KV_SIZE = re.compile(r"llama_kv_cache: size =\s*([\d.]+) MiB")
 _FIT_LIBRARIES = {"win32": "llama-common.dll", "darwin": "libllama-common.dylib"}
+# The mangled names of common_fit_print, in the Itanium and the Microsoft C++ ABI.
 _FIT_SYMBOLS = (
     "_Z16common_fit_printPKcP18llama_model_paramsP20llama_context_params",
     "?common_fit_print@@YAXPEBDPEAUllama_model_params@@PEAUllama_context_params@@@Z",
 )
-"""The mangled names of common_fit_print, in the Itanium and the Microsoft C++ ABI."""
 
 
 class CannotEstimate(Exception):

@@ -42,15 +42,15 @@ from qwendesk.engine.worker.tools import CallableTool, read_tools
 from qwendesk.engine.worker.writer import CallWriter, Writer
 from qwendesk.engine.worker.written_answers import InterruptedAnswer
 
+# Stop reasons of complete answers; all other answers can be continued.
 _FINAL = ("eos", "stop_string", "tool_calls")
-"""Stop reasons of complete answers; all other answers can be continued."""
 
+# What templates write between reasoning and a call.
 _REASONING_END = "\n</think>\n\n"
-"""What templates write between reasoning and a call."""
+# What `must_call` says if any tool will do.
 _ANY_TOOL = "*"
-"""What `must_call` says if any tool will do."""
+# In one answer, where several are allowed.
 _MOST_CALLS = 32
-"""In one answer, where several are allowed."""
 
 
 class SetAside(Exception):
@@ -359,10 +359,10 @@ def process(session: Session, step: DecodeStep, *, rows: int) -> None:
         cache.save(pinned=step.pinned)
 
 
+# Two questions that share no beginning.
 _QUESTIONS = ("a", "1 b")
-"""Two questions that share no beginning."""
+# A picture is encoded ahead only if that should take less: it cannot be interrupted.
 _LONGEST_ENCODING_S = 2.0
-"""A picture is encoded ahead only if that should take less: it cannot be interrupted."""
 
 
 def warm(session: Session, request: Warm, send: Callable[[Event], None], is_wanted: Callable[[], bool]) -> Warmed:

@@ -13,18 +13,16 @@ from qwendesk.engine.worker.cache import Item
 from qwendesk.engine.worker.prompt import Boundary, BoundaryKind, ImagePlaceholder, Prompt
 from qwendesk.engine.worker.vision import ImageChunk, PreparedImage
 
+# Tokens between checkpoints inside one long text; there is another checkpoint before its last batch.
+#
+# After a stop in the middle, or with another question at the end of a long document, little is processed again.
 _CHECKPOINT_EVERY = 1024
-"""Tokens between checkpoints inside one long text; there is another checkpoint before its last batch.
-
-After a stop in the middle, or with another question at the end of a long document, little is processed again.
-"""
 
 
+# A user turn that begins fewer items than this after a checkpoint gets none of its own.
+#
+# It would help only if that very message were edited, but would cost every turn another batch.
 NEAR_ITEMS = 128
-"""A user turn that begins fewer items than this after a checkpoint gets none of its own.
-
-It would help only if that very message were edited, but would cost every turn another batch.
-"""
 
 
 class DecodeStep(msgspec.Struct, frozen=True):

@@ -43,14 +43,14 @@ from qwendesk.engine.worker.written_answers import RecentAnswers, Spelling, Writ
 Stage = Literal["options", "weights", "context", "vision", "template", "lora", "cancelled"]
 Progress = Callable[[Literal["weights", "context", "vision", "template"], float], None]
 _MIB = 1024**2
+# RAM that chat states leave free.
 _LEFT_TO_SYSTEM = 2048 * _MIB
-"""RAM that chat states leave free."""
+# How many texts keep their tokens: every turn sends the whole chat again, and most of it was tokenized before.
 _REMEMBERED_TEXTS = 4096
-"""How many texts keep their tokens: every turn sends the whole chat again, and most of it was tokenized before."""
+# The longest known chat templates have about 20 KB.
 _MAX_TEMPLATE_BYTES = _MIB
-"""The longest known chat templates have about 20 KB."""
+# The share of reading the weights in the progress of a load.
 _WEIGHTS_SHARE = 0.9
-"""The share of reading the weights in the progress of a load."""
 
 
 class LoadError(Exception):

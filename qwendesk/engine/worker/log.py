@@ -17,12 +17,12 @@ from llama_cpp import mtmd_cpp
 
 from qwendesk.engine.protocol import Allocation
 
+# ggml's log level for text that continues the line before.
 _CONTINUED = 5
-"""ggml's log level for text that continues the line before."""
 _WARNING = 3
 _KEPT_LINES = 4000
+# A harmless warning that is logged for every image, because its tokens share positions under M-RoPE.
 _EXPECTED = "find_slot: non-consecutive token position"
-"""A harmless warning that is logged for every image, because its tokens share positions under M-RoPE."""
 
 
 class EngineLog:
@@ -78,8 +78,8 @@ _FIELDS = {
 }
 _HOST_NAMES = re.compile(r"^(CPU(_\w+)?|.*_Host|CPU_REPACK|AMX)$")
 _REPACKED = "CPU_REPACK"
+# Logged for the model's context, and for that of its draft head.
 _NEW_CONTEXT = "constructing llama_context"
-"""Logged for the model's context, and for that of its draft head."""
 
 
 def read_allocations(lines: Iterable[str], devices: Mapping[str, str]) -> tuple[Allocation, ...]:

@@ -11,8 +11,8 @@ import sys
 
 from qwendesk.engine.worker.channel import Channel
 
+# SEM_FAILCRITICALERRORS, SEM_NOGPFAULTERRORBOX and SEM_NOOPENFILEERRORBOX of Windows' SetErrorMode.
 _NO_WINDOWS_OF_THE_SYSTEM = 0x0001 | 0x0002 | 0x8000
-"""SEM_FAILCRITICALERRORS, SEM_NOGPFAULTERRORBOX and SEM_NOOPENFILEERRORBOX of Windows' SetErrorMode."""
 
 
 def main() -> int:

@@ -16,8 +16,8 @@ from qwendesk.engine.worker.engine_calls import SEQUENCE, EngineFault, check
 from qwendesk.engine.worker.mtp_head import MtpHead
 from qwendesk.engine.worker.prompt import Vocabulary
 
+# What stands for the first byte of a token that may match something else than its text, too.
 ANY_BYTE = 256
-"""What stands for the first byte of a token that may match something else than its text, too."""
 _MORE_THAN_TEXT = C.LLAMA_TOKEN_ATTR_CONTROL | C.LLAMA_TOKEN_ATTR_USER_DEFINED
 
 

@@ -141,8 +141,8 @@ class _HiddenBatch:
 
 
 _logger = logging.getLogger(__name__)
+# How many tokens of both vocabularies are compared, spread evenly: llama.cpp's header checks tell no more.
 _COMPARED_TOKENS = 1000
-"""How many tokens of both vocabularies are compared, spread evenly: llama.cpp's header checks tell no more."""
 
 
 def load_head(

@@ -19,6 +19,7 @@ from qwendesk.core.rope_scaling import reached_context
 from qwendesk.core.translation import mark
 from qwendesk.engine.worker import devices
 
+# Type numbers of ggml. llama-cpp-python has no name for bf16.
 CACHE_TYPES: dict[CacheType, int] = {
     "f32": C.GGML_TYPE_F32,
     "f16": C.GGML_TYPE_F16,
@@ -30,20 +31,19 @@ CACHE_TYPES: dict[CacheType, int] = {
     "q4_0": C.GGML_TYPE_Q4_0,
     "iq4_nl": C.GGML_TYPE_IQ4_NL,
 }
-"""Type numbers of ggml. llama-cpp-python has no name for bf16."""
 
 _SPLIT_MODES = {"none": 0, "layer": 1, "row": 2, "tensor": 3}
+# mlock is mmap with mlock: locking a private copy would need twice the memory while loading.
 _LOAD_MODES = {"none": 0, "mmap": 1, "mlock": 3}
-"""mlock is mmap with mlock: locking a private copy would need twice the memory while loading."""
 _LAZY_MODES = {"off": 0, "auto": 1, "on": 2}
 _FLASH_ATTENTION = {"auto": -1, "off": 0, "on": 1}
 _ROPE_SCALING = {"auto": -1, "none": 0, "linear": 1, "yarn": 2}
+# Values of ggml_numa_strategy.
 _NUMA = {"off": 0, "distribute": 1, "isolate": 2, "numactl": 3}
-"""Values of ggml_numa_strategy."""
 _ALL_LAYERS = 10_000
 
+# Called with the progress, from 0 to 1. Returning False stops the load.
 ProgressCallback = Callable[[float], bool]
-"""Called with the progress, from 0 to 1. Returning False stops the load."""
 
 
 class _BufferOverride(ctypes.Structure):

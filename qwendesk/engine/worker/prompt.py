@@ -16,10 +16,10 @@ from qwendesk.engine.protocol import Begun
 from qwendesk.engine.worker.conversation import PICTURE_TOKENS, RenderedPiece, SpecialTexts, render_conversation
 from qwendesk.engine.worker.template import ChatTemplate
 
+# Hidden from templates even if the model has no such tokens, because templates split texts at them.
 _ALWAYS_LITERAL = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>")
-"""Hidden from templates even if the model has no such tokens, because templates split texts at them."""
+# A text's last word with the white space before it, which belongs to the word's first token.
 _LAST_WORD = re.compile(r"\s{0,8}\S{0,16}\Z")
-"""A text's last word with the white space before it, which belongs to the word's first token."""
 _BOUNDARY_ORDER = ("system", "user_turn", "tool_turn", "image", "reasoning", "generation")
 
 
@@ -42,8 +42,8 @@ class ImagePlaceholder(msgspec.Struct, frozen=True):
     image: ImagePart
 
 
+# A run of token ids, or an image.
 Piece = tuple[int, ...] | ImagePlaceholder
-"""A run of token ids, or an image."""
 
 
 BoundaryKind = Literal["system", "user_turn", "tool_turn", "image", "reasoning", "generation"]

@@ -26,37 +26,37 @@ from qwendesk.core.generation_options import GenerationOptions
 
 Part = Literal["reasoning", "answer"]
 
+# A part of the output is never reported before it has this many tokens.
 FIRST_TOKEN = 512
-"""A part of the output is never reported before it has this many tokens."""
 
+# The longest period of the first rule, in tokens. The second rule finds longer ones.
 MAX_PERIOD = 128
-"""The longest period of the first rule, in tokens. The second rule finds longer ones."""
 
+# How many tokens all copies must have in a code fence or of what is not prose: rows of data are legally equal.
 _LONG_RUN = 4 * MAX_PERIOD
-"""How many tokens all copies must have in a code fence or of what is not prose: rows of data are legally equal."""
+# A period is looked for where the last few tokens stood before.
 _TAIL = 8
-"""A period is looked for where the last few tokens stood before."""
+# So many different letters make a block prose. "undefined" has six, "Wait, no." six, most sentences have ten.
 _PROSE_LETTERS = 8
-"""So many different letters make a block prose. "undefined" has six, "Wait, no." six, most sentences have ten."""
+# Shorter periods are never prose, whatever their letters.
 _MIN_PERIOD = 4
-"""Shorter periods are never prose, whatever their letters."""
 
+# Sentences of fewer words ("Wait.", "So it fails.") come back in every text and are no sign of a loop alone.
 _LONG_SENTENCE = 6
-"""Sentences of fewer words ("Wait.", "So it fails.") come back in every text and are no sign of a loop alone."""
 _SEEN_OFTEN = 3
+# So many of the last words must be in long sentences that were seen `_SEEN_OFTEN` times before.
 _OFTEN_WORDS = 20
-"""So many of the last words must be in long sentences that were seen `_SEEN_OFTEN` times before."""
+# The share of the last words that must be in sentences seen before.
 _AGAIN_SHARE = 0.75
-"""The share of the last words that must be in sentences seen before."""
+# How many more words a word counts for that the part has not had yet. Measured: 5 takes word puzzles for loops.
 _NEW_WORD = 10
-"""How many more words a word counts for that the part has not had yet. Measured: 5 takes word puzzles for loops."""
+# Text without punctuation is cut after this many tokens, which bounds the memory and the time.
 _MAX_PIECES = 64
-"""Text without punctuation is cut after this many tokens, which bounds the memory and the time."""
 _EXCERPT = 200
 
 _SENTENCE_END = re.compile(r"(?<=[.!?;,])\s+|\n+|(?<=[。！？；，])")
+# A word; in Chinese and Japanese, which have no spaces, a character.
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+")
-"""A word; in Chinese and Japanese, which have no spaces, a character."""
 _FENCE = re.compile(r"(`{3,}|~{3,})[^`]*")
 
 

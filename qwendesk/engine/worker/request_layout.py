@@ -27,8 +27,8 @@ from qwendesk.engine.worker.written_answers import options_to_resume, with_token
 
 Send = Callable[[Event], None]
 
+# In long chats, this many messages are left out at once: the cache is lost whenever the first message changes.
 _DROP_STEP = 8
-"""In long chats, this many messages are left out at once: the cache is lost whenever the first message changes."""
 
 
 def fit_to_context(session: Session, request: Generate, send: Send) -> tuple[Layout, int]:

@@ -23,17 +23,17 @@ from qwendesk.engine.protocol import GRAMMAR_EXIT_CODE, AnswerToken, TokenLogpro
 from qwendesk.engine.worker.model import ANY_BYTE, LoadedModel
 from qwendesk.engine.worker.schema_grammar import json_grammar
 
+# struct llama_token_data.
 TOKEN_DATA = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
-"""struct llama_token_data."""
 
+# Items of TOKEN_DATA.
 Candidates = np.ndarray[tuple[int], np.dtype[np.void]]
-"""Items of TOKEN_DATA."""
 
+# Ways to go on at one place. To compare one with each token of a large vocabulary takes 3 ms.
 _MANY_WAYS = 100
-"""Ways to go on at one place. To compare one with each token of a large vocabulary takes 3 ms."""
 _MOST_ANSWER_S = 10.0
+# An answer ends when a grammar took longer than this, and more than this share of the answer's time.
 _MOST_SHARE = 0.5
-"""An answer ends when a grammar took longer than this, and more than this share of the answer's time."""
 _MOST_CALL_S = 10.0
 
 
@@ -168,10 +168,10 @@ STUCK = (
 )
 
 
+# `likeliest_token_for` checks this many of the likeliest tokens.
 _MAX_TRIED = 4096
-"""`likeliest_token_for` checks this many of the likeliest tokens."""
+# Sequence breakers of the DRY sampler: a repetition ends at them. These are llama.cpp's defaults.
 _DRY_BREAKERS = (b"\n", b":", b'"', b"*")
-"""Sequence breakers of the DRY sampler: a repetition ends at them. These are llama.cpp's defaults."""
 
 
 class Sampler:

@@ -21,16 +21,16 @@ from qwendesk.core.number_format import show_count
 from qwendesk.core.translation import mark
 from qwendesk.engine.worker.tools import as_json
 
+# Characters that stand in a string of JSON only with a backslash, as in a class of GBNF.
 _NOT_BARE = r'"\\\x00-\x1F\x7F'
-"""Characters that stand in a string of JSON only with a backslash, as in a class of GBNF."""
+# Optional properties of an object, each of which comes once at most.
 _MOST_ONCE = 40
-"""Optional properties of an object, each of which comes once at most."""
+# Texts that differ in more places one after the other are written side by side.
 _MOST_SHARED = 40
-"""Texts that differ in more places one after the other are written side by side."""
+# The library's rules have 16 digits, ids and amounts of money up to 78 (2^256), decimals of a float 17 and zeros.
 _DIGITS = {"integral-part": "[0-9] | [1-9] [0-9]{0,77}", "decimal-part": "[0-9]{1,20}"}
-"""The library's rules have 16 digits, ids and amounts of money up to 78 (2^256), decimals of a float 17 and zeros."""
+# Larger bounds of lengths are left out: llama.cpp writes each repetition out.
 _MOST_REPEATED = 1000
-"""Larger bounds of lengths are left out: llama.cpp writes each repetition out."""
 
 
 class SchemaGrammar:
@@ -257,8 +257,8 @@ def json_grammar(schema: str) -> str:
     return f"{grammar.rules()}\n"
 
 
+# Larger upper bounds are left out: llama.cpp writes each repetition out.
 _MOST_CHARACTERS = 5000
-"""Larger upper bounds are left out: llama.cpp writes each repetition out."""
 _PARTS = re.compile(
     r"""(?P<escape>\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.))
     |\[(?P<negated>\^?)(?P<members>(?:[^\]\\]|\\.)*+)(?P<close>\]?)

@@ -35,14 +35,14 @@ from qwendesk.engine.worker.request_layout import measure
 from qwendesk.engine.worker.speed_bench import bench
 from qwendesk.engine.worker.text_score import score
 
+# How many lines of the engine's log are sent with a failed load.
 _MAX_LOG_LINES = 80
-"""How many lines of the engine's log are sent with a failed load."""
+# The least time between two progress events while weights are read. The window cannot show more.
 _PROGRESS_EVERY_S = 0.03
-"""The least time between two progress events while weights are read. The window cannot show more."""
+# How often the worker says that it isn't frozen.
 _BEAT_S = 1.0
-"""How often the worker says that it isn't frozen."""
+# The process exits this long after a Shutdown even if native code is still busy.
 _EXIT_GRACE_S = 1.5
-"""The process exits this long after a Shutdown even if native code is still busy."""
 
 
 class Service:
@@ -335,8 +335,8 @@ class Inbox:
             return head
 
 
+# Matches the beginning of every request as the app encodes it.
 _ID = re.compile(rb'\s*\{\s*"type"\s*:\s*"\w*"\s*,\s*"id"\s*:\s*(\d{1,18})\b')
-"""Matches the beginning of every request as the app encodes it."""
 _SKIP_BYTES = 1024**2
 
 

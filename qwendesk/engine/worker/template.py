@@ -20,8 +20,8 @@ from qwendesk.engine.worker.template_sandbox import TemplateEnvironment
 __all__ = ["BUILTIN_CHATML", "ChatTemplate", "TemplateSandboxLimits", "TemplateTooCostly", "probe_abilities"]
 
 
+# The values in the order in which they are tried: Unsloth's templates take "high" for Qwen's own "xhigh".
 _EFFORTS = sorted(REASONING_EFFORTS, key="high".__eq__)
-"""The values in the order in which they are tried: Unsloth's templates take "high" for Qwen's own "xhigh"."""
 
 
 class ChatTemplate:

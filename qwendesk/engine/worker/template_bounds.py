@@ -14,8 +14,8 @@ from qwendesk.engine.worker.template_limits import Meter
 
 _NUMBER = re.compile(r"\d+")
 _PERCENT_FIELD = re.compile(r"%(?:\([^)]*\))?[-#0 +]*(?:\*|\d+)?(?:\.(?:\*|\d+)?)?[a-zA-Z%]")
+# The most decimal places to round to, and the most spaces to indent JSON by.
 _MOST_DIGITS = 100
-"""The most decimal places to round to, and the most spaces to indent JSON by."""
 
 
 class MeteredEnvironment(jinja2.sandbox.ImmutableSandboxedEnvironment):

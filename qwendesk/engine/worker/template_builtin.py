@@ -96,6 +96,9 @@ FORMATS: dict[ChatFormat, TurnMarks] = {
     "none": TurnMarks(user=("", ""), answer=("", "\n\n"), system=("", "\n\n")),
 }
 
+# Reasoning before the last question is dropped unless `preserve_thinking` is set. An answer after the last question
+# always has a `<think>` block, even an empty one, as when it was generated. `has_think_tokens` is false if `<think>` is
+# plain text for the model.
 BUILTIN_CHATML = (
     _PICTURES
     + """\
@@ -152,7 +155,3 @@ BUILTIN_CHATML = (
 {%- endif -%}
 """
 )
-"""Reasoning before the last question is dropped unless `preserve_thinking` is set. An answer after the last question
-always has a `<think>` block, even an empty one, as when it was generated. `has_think_tokens` is false if `<think>` is
-plain text for the model.
-"""

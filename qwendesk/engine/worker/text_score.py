@@ -47,8 +47,8 @@ _PREFIX = struct.Struct("<8sII")
 _CRC = struct.Struct("<I")
 _LONGEST_HEADER = 64 * 1024
 _LONGEST_CHUNK = 2**22
+# How many of the likeliest tokens are kept of each distribution.
 MOST_KEPT = 512
-"""How many of the likeliest tokens are kept of each distribution."""
 
 Ids = np.ndarray[tuple[int, int], np.dtype[np.uint32]]
 Logs = np.ndarray[tuple[int, ...], np.dtype[np.float32]]
@@ -183,8 +183,8 @@ def _foreign(path: Path) -> BadRequest:
     return BadRequest(mark("Base not usable"), mark("{0} isn't a base that this version of QwenDesk saved."), path.name)
 
 
+# How many rows of logits are computed at once: 64 MB for the vocabulary of Qwen3.5.
 _ROWS = 64
-"""How many rows of logits are computed at once: 64 MB for the vocabulary of Qwen3.5."""
 TokenIds = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 _LONGEST_TEXT = 256 * 1024**2
 _SHORTEST_CHUNK = 16
@@ -388,8 +388,8 @@ def _with_bos(model: LoadedModel, chunk: list[int]) -> list[int]:
     return [model.first_token, *chunk[1:]] if model.first_token >= 0 else chunk
 
 
+# Logits, a row for each token.
 Rows = np.ndarray[tuple[int, int], np.dtype[np.float32]]
-"""Logits, a row for each token."""
 Values = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 

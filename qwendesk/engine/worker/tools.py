@@ -17,8 +17,8 @@ from qwendesk.core.translation import mark
 
 _NO_PARAMETERS: Mapping[str, Any] = {"type": "object", "properties": {}}
 _PYTHON_NAMES: Mapping[str, Any] = {"true": True, "false": False, "null": None}
+# Characters of a Python literal that is read: Python's parser needs 100 times as many bytes.
 _MOST_LITERAL = 100_000
-"""Characters of a Python literal that is read: Python's parser needs 100 times as many bytes."""
 
 
 class Parameter(msgspec.Struct, frozen=True):

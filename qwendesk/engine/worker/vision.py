@@ -28,10 +28,10 @@ from qwendesk.engine.worker.cache import ImageItem, Item
 from qwendesk.engine.worker.engine_calls import SEQUENCE, EngineFault, check
 from qwendesk.engine.worker.model import LoadedModel
 
+# Larger images are scaled down to this. llama.cpp uses at most 4,096 tokens of 32x32 pixels, a quarter of this.
 _KEPT_PIXELS = 16_777_216
-"""Larger images are scaled down to this. llama.cpp uses at most 4,096 tokens of 32x32 pixels, a quarter of this."""
+# Qwen's own image processor refuses images whose long side is more than this many times the short side.
 _LONGEST_RATIO = 200
-"""Qwen's own image processor refuses images whose long side is more than this many times the short side."""
 
 Pixels = np.ndarray[tuple[int, int, int], np.dtype[np.uint8]]
 
@@ -111,8 +111,8 @@ def _name(part: ImagePart) -> str:
 Embeddings = np.ndarray[tuple[int, ...], np.dtype[np.float32]]
 
 
+# Assumed before the first image: two seconds for a small picture of 100 tokens, as on a slow CPU.
 _UNKNOWN_S_PER_TOKEN = 0.02
-"""Assumed before the first image: two seconds for a small picture of 100 tokens, as on a slow CPU."""
 
 
 class ImageChunk(msgspec.Struct, frozen=True, eq=False):
@@ -122,8 +122,8 @@ class ImageChunk(msgspec.Struct, frozen=True, eq=False):
     handle: int
 
 
+# A part of what mtmd makes of an image: marker tokens, or the image itself (one chunk for Qwen).
 Chunk = tuple[int, ...] | ImageChunk
-"""A part of what mtmd makes of an image: marker tokens, or the image itself (one chunk for Qwen)."""
 
 
 class PreparedImage(msgspec.Struct, frozen=True, eq=False):
@@ -251,8 +251,8 @@ class Vision:
             M.mtmd_bitmap_free(bitmap)
 
 
+# The memory of an image's scaled pixels per token: 32 x 32 pixels of three 4-byte floats.
 _PREPARED_TOKEN_BYTES = 32 * 32 * 3 * 4
-"""The memory of an image's scaled pixels per token: 32 x 32 pixels of three 4-byte floats."""
 
 
 def _copy_chunk(chunks: M.mtmd_input_chunks_p, index: int, key: str) -> Chunk:

@@ -64,8 +64,8 @@ class CallWriter:
         self.n_calls += is_finished
 
 
+# How many tokens of white space may come between the reasoning and the answer without being checked by a grammar.
 _MAX_BLANKS = 2
-"""How many tokens of white space may come between the reasoning and the answer without being checked by a grammar."""
 
 
 class Writer:
@@ -291,8 +291,8 @@ class Writer:
             self._send(Delta(id=self._id, kind=kind, text=text, tokens=n_tokens, logprobs=known))
 
 
+# The part of the output that a token belongs to. The last three are markers, which are never shown.
 TokenKind = Literal["reasoning", "answer", "call", "marker", "call begins", "call ends"]
-"""The part of the output that a token belongs to. The last three are markers, which are never shown."""
 
 
 class Utf8Joiner:

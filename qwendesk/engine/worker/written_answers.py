@@ -22,8 +22,8 @@ from qwendesk.engine.worker.cache import Item
 from qwendesk.engine.worker.layout import Layout, with_other_items
 from qwendesk.engine.worker.prompt import Prompt
 
+# Answers: more than the rounds of calls after one question.
 _REMEMBERED = 32
-"""Answers: more than the rounds of calls after one question."""
 
 
 class Spelling(msgspec.Struct, frozen=True):
@@ -91,8 +91,8 @@ def _ends(items: Sequence[Item], first: int, spelling: Spelling) -> Iterator[int
             yield index
 
 
+# How many interrupted answers keep their tokens, at a few bytes per token.
 _REMEMBERED_INTERRUPTED = 8
-"""How many interrupted answers keep their tokens, at a few bytes per token."""
 
 
 class InterruptedAnswer(msgspec.Struct, frozen=True):

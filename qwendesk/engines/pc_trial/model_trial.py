@@ -30,14 +30,14 @@ from qwendesk.engines.pc_trial.report import (
 )
 from qwendesk.engines.pc_trial.steps import StepFailed, TrialSteps, or_failed
 
+# Tokens of the prompts whose speed is measured.
 DEPTHS = (512, 4096, 16384)
-"""Tokens of the prompts whose speed is measured."""
 _HEADER_S, _START_S, _DRY_RUN_S, _LOAD_S, _QUESTION_S, _UNLOAD_S = 20.0, 60.0, 30.0, 120.0, 60.0, 60.0
+# Half of the whole trial. Mesa's software driver took 4 minutes to compile its shaders the first time.
 _FIRST_TOKEN_S = 300.0
-"""Half of the whole trial. Mesa's software driver took 4 minutes to compile its shaders the first time."""
 _DEMO_SPEED_S, _SPEED_S = 30.0, 75.0
+# A speed is left out if its prompt alone would take more than this share of the limit.
 _FULL_SHARE = 0.8
-"""A speed is left out if its prompt alone would take more than this share of the limit."""
 
 
 class ModelTrial:

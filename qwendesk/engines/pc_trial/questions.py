@@ -18,13 +18,13 @@ from qwendesk.engines.pc_trial.report import SpeedAtDepth, TrialAnswer
 from qwendesk.engines.pc_trial.steps import StepFailed, or_failed
 from qwendesk.engines.self_test import draw_red_circle
 
+# Tokens that are generated to measure a speed.
 _GENERATED = 32
-"""Tokens that are generated to measure a speed."""
 _LONGEST_ANSWER = 160
 _SPARE_TOKENS = 64
 _PARAGRAPH = "The video memory holds the weights of all layers, and the bandwidth decides how fast the model writes. "
+# Paragraphs whose tokens are counted to know how many make a prompt of a depth.
 _CALIBRATION = 32
-"""Paragraphs whose tokens are counted to know how many make a prompt of a depth."""
 
 
 class TrialQuestion(msgspec.Struct, frozen=True, kw_only=True):

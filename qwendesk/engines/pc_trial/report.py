@@ -199,16 +199,16 @@ def _redacted(value: Any) -> Any:
             return value
 
 
+# The versions that the page shows, each with its name.
 _VERSIONS = (
     ("qwendesk", "QwenDesk"),
     ("system", "System"),
     ("python", "Python"),
     ("llama-cpp-python", "llama-cpp-python"),
 )
-"""The versions that the page shows, each with its name."""
 
+# Characters to which the columns of a table are aligned at most.
 _WIDEST = 30
-"""Characters to which the columns of a table are aligned at most."""
 
 
 def report_page(report: PcTrialReport) -> str:

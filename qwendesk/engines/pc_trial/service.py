@@ -34,13 +34,13 @@ from qwendesk.hardware.snapshot import Snapshot
 from qwendesk.hardware.snapshot_reader import SnapshotReader
 
 _logger = logging.getLogger(__name__)
+# How many of the user's own models are measured at most.
 MOST_MODELS = 2
-"""How many of the user's own models are measured at most."""
 _FIND_ENGINES_S, _FIND_MODELS_S, _READ_S = 240.0, 60.0, 30.0
+# Tries every engine of this PC.
 FindEngines = Callable[[], Awaitable[EngineChoice]]
-"""Tries every engine of this PC."""
+# Returns the user's models, largest first, each with its vision file.
 FindModels = Callable[[], Awaitable[Sequence[LoadOptions]]]
-"""Returns the user's models, largest first, each with its vision file."""
 
 
 class PcTrialState(msgspec.Struct, frozen=True):

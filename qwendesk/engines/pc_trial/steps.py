@@ -10,8 +10,8 @@ from qwendesk.core.failures import EngineExit, LoadFailure
 from qwendesk.core.translation import tr
 from qwendesk.engine.protocol import RequestFailed
 
+# How long a whole trial may take.
 LIMIT_S = 600.0
-"""How long a whole trial may take."""
 _logger = logging.getLogger(__name__)
 T = TypeVar("T")
 

@@ -94,8 +94,8 @@ class PackRow(QWidget):
         return button
 
 
+# Indentation that aligns text with the title of the radio button above it.
 _INDENT = 25
-"""Indentation that aligns text with the title of the radio button above it."""
 
 
 class EngineRow(QWidget):

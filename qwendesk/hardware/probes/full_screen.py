@@ -32,11 +32,11 @@ def full_screen_program() -> RunningProgram | None:
     return RunningProgram(pid, program_name(pid)) if pid and pid != os.getpid() else None
 
 
+# QUNS_RUNNING_D3D_FULL_SCREEN of SHQueryUserNotificationState.
 D3D_FULL_SCREEN = 3
-"""QUNS_RUNNING_D3D_FULL_SCREEN of SHQueryUserNotificationState."""
 _NEAREST_MONITOR = 2
+# Classes of the desktop itself, which covers its monitor too.
 _DESKTOP_CLASSES = ("Progman", "WorkerW", "Shell_TrayWnd")
-"""Classes of the desktop itself, which covers its monitor too."""
 
 
 class Rect(ctypes.Structure):

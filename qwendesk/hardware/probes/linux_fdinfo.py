@@ -22,8 +22,8 @@ from qwendesk.hardware.probes.base import (
 )
 from qwendesk.hardware.snapshot import GpuReading, ProcessMemory
 
+# Interval for reading other processes, which takes milliseconds. The engine's process is read every time.
 OTHERS_EVERY_S = 10.0
-"""Interval for reading other processes, which takes milliseconds. The engine's process is read every time."""
 _UNITS = {"": 1, "kib": 1024, "mib": 1024**2, "gib": 1024**3}
 _VRAM = re.compile(r"^drm-(?:resident|memory)-(?:vram|local)\d*$")
 _SHARED = re.compile(r"^drm-(?:resident|memory)-(?:gtt|system)\d*$")

@@ -12,6 +12,7 @@ from qwendesk.hardware.snapshot import GpuReading
 
 DRM = Path("/sys/class/drm")
 _CARD = re.compile(r"^card\d+$")
+# PCIe generation by gigatransfers per second, as written in `current_link_speed`.
 _GENERATIONS = {
     "2.5": 1,
     "5.0": 2,
@@ -25,15 +26,14 @@ _GENERATIONS = {
     "64.0": 6,
     "64": 6,
 }
-"""PCIe generation by gigatransfers per second, as written in `current_link_speed`."""
 _AMD_VENDOR = "0x1002"
+# APUs reserve at most about this much RAM as video memory, unless the BIOS is set to more.
 _MAX_APU_BYTES = 1024**3
-"""APUs reserve at most about this much RAM as video memory, unless the BIOS is set to more."""
+# Names of APUs with fast memory by PCI device ID. The driver has no product name for them.
 _FAST_APUS = {"0x1586": "AMD Strix Halo"}
-"""Names of APUs with fast memory by PCI device ID. The driver has no product name for them."""
 _INTEL_VENDOR = "0x8086"
+# Files with the size of dedicated memory, for xe and for i915. Integrated GPUs have neither.
 _INTEL_MEMORY_FILES = ("device/tile0/physical_vram_size_bytes", "lmem_total_bytes")
-"""Files with the size of dedicated memory, for xe and for i915. Integrated GPUs have neither."""
 _INTEL_CLOCK_FILES = ("device/tile0/gt0/freq0/act_freq", "gt_act_freq_mhz")
 
 

@@ -10,8 +10,8 @@ from typing import Any
 from qwendesk.hardware.probes.base import EMPTY_RESULT, ProbeRequest, ProbeResult
 from qwendesk.hardware.snapshot import GpuReading, SystemReading
 
+# Divisor of two thirds of the RAM, for an unknown limit. Metal recommends two thirds to three quarters.
 _NORMAL_SHARE = 3
-"""Divisor of two thirds of the RAM, for an unknown limit. Metal recommends two thirds to three quarters."""
 
 
 def swap_used(usage: bytes) -> int | None:

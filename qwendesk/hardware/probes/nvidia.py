@@ -11,24 +11,24 @@ from qwendesk.core.translation import tr
 from qwendesk.hardware.probes.base import EMPTY_RESULT, ProbeRequest, ProbeResult, pci_address
 from qwendesk.hardware.snapshot import GpuReading, NvLink, ProcessMemory, Throttle
 
+# Interval of PCIe throughput measurements. Each blocks for 20 ms, so most readings do without.
 PCIE_EVERY_S = 5.0
-"""Interval of PCIe throughput measurements. Each blocks for 20 ms, so most readings do without."""
+# Interval in which NVLink is read. A bridge isn't plugged in while the PC runs, but a link may fail.
 NVLINK_EVERY_S = 60.0
-"""Interval in which NVLink is read. A bridge isn't plugged in while the PC runs, but a link may fail."""
+# Links of a GPU if the library doesn't say how many there can be.
 _MOST_NVLINKS = 18
-"""Links of a GPU if the library doesn't say how many there can be."""
+# NVML_NVLINK_DEVICE_TYPE_GPU.
 _NVLINK_TO_GPU = 0
-"""NVML_NVLINK_DEVICE_TYPE_GPU."""
+# After this time, a missing driver is searched again.
 _RETRY_AFTER_S = 60.0
-"""After this time, a missing driver is searched again."""
+# Bits of nvmlClocksThrottleReasons: GPU idle; software power cap; hardware slowdown and hardware power brake; software
+# and hardware thermal slowdown.
 _THROTTLE: tuple[tuple[int, Throttle], ...] = (
     (0x01, "idle"),
     (0x04, "power cap"),
     (0x08 | 0x80, "hardware"),
     (0x20 | 0x40, "thermal"),
 )
-"""Bits of nvmlClocksThrottleReasons: GPU idle; software power cap; hardware slowdown and hardware power brake; software
-and hardware thermal slowdown."""
 
 
 def throttle_reasons(bits: int) -> tuple[Throttle, ...]:

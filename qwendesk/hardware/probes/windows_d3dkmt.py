@@ -11,16 +11,16 @@ import msgspec
 from qwendesk.hardware.probes.base import EMPTY_RESULT, ProbeRequest, ProbeResult
 from qwendesk.hardware.snapshot import GpuReading, Vendor
 
+# Interval for listing the adapters, which rarely change. The budget is read every time.
 LIST_EVERY_S = 30.0
-"""Interval for listing the adapters, which rarely change. The budget is read every time."""
+# Values of KMTQUERYADAPTERINFOTYPE.
 _SEGMENT_SIZE, _ADDRESS, _REGISTRY, _TYPE = 3, 6, 8, 15
-"""Values of KMTQUERYADAPTERINFOTYPE."""
 _NEEDED = ("D3DKMTEnumAdapters2", "D3DKMTQueryAdapterInfo", "D3DKMTCloseAdapter")
 _SOFTWARE, _HYBRID_INTEGRATED, _RENDER = 1 << 2, 1 << 5, 1
+# Integrated GPUs reserve at most this much RAM as dedicated memory; the rest that they use is shared.
 _MAX_INTEGRATED_BYTES = 512 * 1024**2
-"""Integrated GPUs reserve at most this much RAM as dedicated memory; the rest that they use is shared."""
+# Integrated GPUs of AMD by name in lower case, without "(TM)": the firmware often reserves several GB for them.
 _OF_AMD_PROCESSOR = re.compile(r"radeon (?:(?:r\d |(?:rx )?vega \d+ )?graphics|[6-8]\d0m|80\d0s)")
-"""Integrated GPUs of AMD by name in lower case, without "(TM)": the firmware often reserves several GB for them."""
 
 
 class Luid(ctypes.Structure):

@@ -20,16 +20,17 @@ COUNTERS: Mapping[str, str] = {
 _INSTANCE = re.compile(
     r"^(?:pid_(?P<pid>\d+)_)?luid_(?P<high>0x[0-9a-f]+)_(?P<low>0x[0-9a-f]+)_phys_\d+", re.IGNORECASE
 )
+# Instance of "\GPU Engine": a row for each process on each engine (3D, compute, copy, video) of an adapter.
 _ENGINE = re.compile(r"^pid_\d+_luid_(0x[0-9a-f]+_0x[0-9a-f]+)_phys_(\d+_eng_\d+)", re.IGNORECASE)
-"""Instance of "\\GPU Engine": a row for each process on each engine (3D, compute, copy, video) of an adapter."""
 _FORMAT_LARGE = 0x400
 _OK, _MORE_DATA, _NO_DATA = 0, 0x800007D2, 0x800007D5
+# PDH_CSTATUS_VALID_DATA and PDH_CSTATUS_NEW_DATA.
 _VALID = (0, 1)
-"""PDH_CSTATUS_VALID_DATA and PDH_CSTATUS_NEW_DATA."""
+# Processes may start between asking for the size and reading.
 _ATTEMPTS = 3
-"""Processes may start between asking for the size and reading."""
 _RETRY_AFTER_S = 60.0
 _HANDLE = _POINTER = ctypes.c_void_p
+# Functions of pdh.dll with the types of their arguments. The English one, because Windows translates counters.
 _FUNCTIONS: Mapping[str, tuple[Any, ...]] = {
     "PdhOpenQueryW": (ctypes.c_wchar_p, ctypes.c_size_t, _POINTER),
     "PdhAddEnglishCounterW": (_HANDLE, ctypes.c_wchar_p, ctypes.c_size_t, _POINTER),
@@ -37,7 +38,6 @@ _FUNCTIONS: Mapping[str, tuple[Any, ...]] = {
     "PdhGetFormattedCounterArrayW": (_HANDLE, ctypes.c_uint32, _POINTER, _POINTER, _POINTER),
     "PdhCloseQuery": (_HANDLE,),
 }
-"""Functions of pdh.dll with the types of their arguments. The English one, because Windows translates counters."""
 
 
 def instance_of(name: str) -> tuple[int | None, str] | None:

@@ -16,8 +16,8 @@ from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.notice import Notice, NoticeAction
 from qwendesk.widgets.rows.titled_card import TitledCard
 
+# The settings show more of what is new, and the page all of it.
 _LINES_IN_NOTICE = 4
-"""The settings show more of what is new, and the page all of it."""
 _WORDS = "update updates version newer release new qwendesk"
 
 

@@ -12,8 +12,8 @@ import psutil
 
 from qwendesk.mcp.host_protocol import Ended, HostEvent, HostRequest, encode_line, launch_decoder, request_decoder
 
+# Memory of this process; without a large answer it takes about 70 MB.
 _MOST_BYTES = 600 * 1024**2
-"""Memory of this process; without a large answer it takes about 70 MB."""
 _LOOK_EVERY_S = 0.25
 
 

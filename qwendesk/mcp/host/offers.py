@@ -28,11 +28,11 @@ from qwendesk.mcp.schemas import TooLarge, usable_schema
 
 _MOST_PAGES = 20
 MOST_TOOLS = 128
+# Resources, and prompts.
 _MOST_OTHERS = 100
-"""Resources, and prompts."""
 _MOST_NAME, _MOST_DESCRIPTION, _MOST_ADDRESS = 128, 4000, 1000
+# Characters of the schema of a tool's arguments, as the server sends it and with its references written out.
 MOST_SCHEMA = 30_000
-"""Characters of the schema of a tool's arguments, as the server sends it and with its references written out."""
 
 ItemT = TypeVar("ItemT")
 

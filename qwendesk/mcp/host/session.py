@@ -36,8 +36,8 @@ from qwendesk.mcp.host_protocol import (
     RequestRefused,
 )
 
+# How long changes of an offer are collected before it is read again.
 _LIST_AGAIN_AFTER_S = 1.0
-"""How long changes of an offer are collected before it is read again."""
 _PROGRESS_EVERY_S = 0.25
 _MOST_ERROR = 2000
 _CHANGES = (
@@ -45,8 +45,8 @@ _CHANGES = (
     types.ResourceListChangedNotification,
     types.PromptListChangedNotification,
 )
+# What the SDK says when an HTTP server has forgotten the session, for example after a restart.
 _SESSION_GONE = "Session terminated"
-"""What the SDK says when an HTTP server has forgotten the session, for example after a restart."""
 
 
 class HostSession:

@@ -23,8 +23,8 @@ from qwendesk.core.json_decoding import with_whole_escapes
 from qwendesk.mcp.host_protocol import LINE_LIMIT_BYTES, MOST_IMAGES_BYTES, EndReason, HttpLaunch, Launch, StdioLaunch
 
 _MOST_LINES, _LONGEST_LINE = 20, 500
+# After each 64 KiB, so that a server that writes without end waits instead of taking a processor.
 _PAUSE_S = 0.05
-"""After each 64 KiB, so that a server that writes without end waits instead of taking a processor."""
 
 
 class ServerLog:
@@ -57,10 +57,10 @@ def _shown(line: bytes) -> str:
     return "".join(character for character in text if character.isprintable())
 
 
+# More messages than this, in this time, are a flood.
 _MOST_MESSAGES, _WITHIN_S = 2000, 10.0
-"""More messages than this, in this time, are a flood."""
+# The app has time limits of its own for every request; these end what nobody waits for.
 _CONNECT_S, _READ_S = 20.0, 600.0
-"""The app has time limits of its own for every request; these end what nobody waits for."""
 
 
 class LastResponse:

@@ -13,8 +13,8 @@ from qwendesk.widgets.layouts import FlowLayout
 from qwendesk.widgets.text_labels import ElidedLabel
 
 _TONES = {"failed": "bad", "starting": "warn"}
+# Characters of a tool's description that are shown.
 _MOST_DESCRIPTION = 200
-"""Characters of a tool's description that are shown."""
 
 
 class ServerLine(QFrame):

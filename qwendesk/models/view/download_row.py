@@ -16,10 +16,10 @@ from qwendesk.widgets.layouts import DensitySpacing, FlowLayout, ResponsivePairL
 from qwendesk.widgets.text_labels import ElidedLabel
 
 _STEPS = 1000
+# Least width in pixels of the file's name, and of a text, next to what is on its right.
 _LEAST_NAME, _LEAST_WORDS = 280, 200
-"""Least width in pixels of the file's name, and of a text, next to what is on its right."""
+# Cancelling a download must be confirmed if more than this is downloaded.
 _MUCH_BYTES = 50 * MIB
-"""Cancelling a download must be confirmed if more than this is downloaded."""
 
 
 class DownloadRow(QFrame):

@@ -15,10 +15,10 @@ from qwendesk.widgets.text_labels import WrappingLabel
 from qwendesk.widgets.theme_keeper import app_theme
 
 _GAP = 16
+# Rows of the grid for each file: in a narrow table its cells are below each other, and a rule above them.
 _ROWS_PER_LINE = 6
-"""Rows of the grid for each file: in a narrow table its cells are below each other, and a rule above them."""
+# Pixels between rows.
 _WIDE_GAP, _NARROW_GAP = 4, 5
-"""Pixels between rows."""
 _CENTRE_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 
 

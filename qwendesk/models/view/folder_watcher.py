@@ -8,8 +8,8 @@ from PySide6.QtCore import QFileSystemWatcher, QObject, Signal
 from qwendesk.models.library_service import LibraryService
 from qwendesk.models.library_watch import LibraryWatch
 
+# Systems limit how many folders a program may watch; on some, all programs share that limit.
 _MOST = 1_000
-"""Systems limit how many folders a program may watch; on some, all programs share that limit."""
 
 
 class FolderWatcher(QObject):

@@ -25,12 +25,12 @@ from qwendesk.widgets.text_labels import ElidedLabel
 from qwendesk.widgets.theme_keeper import current_theme
 
 _WIDTH, _MOST_ROWS = 520, 6
+# Rows that are built at most; of more models, users find theirs by typing.
 _MOST_MATCHES = 50
-"""Rows that are built at most; of more models, users find theirs by typing."""
+# Height of a row in addition to its two lines of text.
 _ROW_AIR = 30
-"""Height of a row in addition to its two lines of text."""
+# Stands for the built-in demo where a row has the path of its model.
 _DEMO = ""
-"""Stands for the built-in demo where a row has the path of its model."""
 
 
 class ModelPicker(SearchPopover):

@@ -17,8 +17,8 @@ from qwendesk.widgets.layouts import DensitySpacing, FlowLayout, ResponsivePairL
 from qwendesk.widgets.text_labels import ElidedLabel
 
 _STEPS = 1000
+# Minimum width in pixels of a name with its state, and of a sentence, next to the widgets on the right.
 _LEAST_NAME, _LEAST_WORDS = 400, 240
-"""Minimum width in pixels of a name with its state, and of a sentence, next to the widgets on the right."""
 
 
 class ModelRow(QFrame):

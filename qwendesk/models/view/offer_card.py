@@ -36,9 +36,9 @@ from qwendesk.widgets.layouts import (
 )
 from qwendesk.widgets.text_labels import WrappingLabel
 
+# Least width in pixels of the name with its facts, of the text about the model, and of the list of quants with that
+# text. In a narrower card the widgets on the right are below them.
 _LEAST_NAME, _LEAST_TEXT, _LEAST_OFFER = 480, 360, 420
-"""Least width in pixels of the name with its facts, of the text about the model, and of the list of quants with that
-text. In a narrower card the widgets on the right are below them."""
 
 
 class OfferCard(QFrame):
@@ -295,8 +295,8 @@ def _notes(quant: QuantOffer) -> tuple[QLabel, ...]:
     return (label,)
 
 
+# Least width in pixels of the text beside its link.
 _LEAST_DIFFERENCE = 320
-"""Least width in pixels of the text beside its link."""
 
 
 class OtherUploaders(QWidget):

@@ -15,12 +15,12 @@ from qwendesk.models.purposes import Choice
 from qwendesk.models.ranking import Offer, QuantOffer
 from qwendesk.models.view.speed_texts import expected_text, measured_text
 
+# A GPU that may use this share of the memory may use practically all of it.
 _MOST_OF_IT: Final = 0.9
-"""A GPU that may use this share of the memory may use practically all of it."""
+# Shown for a quant whose quality was not measured.
 NO_DETAIL = "–"
-"""Shown for a quant whose quality was not measured."""
+# Assumed download speed before one is measured: a common fast line (400 Mbit/s).
 ASSUMED_BYTES_PER_S = 50_000_000
-"""Assumed download speed before one is measured: a common fast line (400 Mbit/s)."""
 
 
 def fit_text(fit: FitLabel) -> tuple[str, str]:

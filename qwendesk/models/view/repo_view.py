@@ -19,8 +19,8 @@ from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.layouts import DensitySpacing, FlowLayout, ResponsivePairLayout, widget_with
 from qwendesk.widgets.text_labels import WrappingLabel
 
+# Least width in pixels of the name next to the button.
 _LEAST_NAME = 320
-"""Least width in pixels of the name next to the button."""
 
 
 class RepoView(QFrame):

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from qwendesk.remote.inspection import ModelOnServer
 
 
+# Rows that are built at most. Of more, the model picker finds the one that is typed.
 _MOST_MODELS = 50
-"""Rows that are built at most. Of more, the model picker finds the one that is typed."""
 
 
 class ServerCard(QFrame):

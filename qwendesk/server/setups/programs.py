@@ -19,10 +19,10 @@ import msgspec
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.translation import tr
 
+# Tokens of context that programs are told of while no model is loaded.
 USUAL_CONTEXT: Final = 32_768
-"""Tokens of context that programs are told of while no model is loaded."""
+# Room for an answer that programs keep free, at most a quarter of the context.
 _OUTPUT_TOKENS = 32_768
-"""Room for an answer that programs keep free, at most a quarter of the context."""
 
 
 class Target(msgspec.Struct, frozen=True):

@@ -17,8 +17,8 @@ from qwendesk.core.translation import tr
 from qwendesk.server.setups.programs import Launch, Program, Target, launch_of
 
 QUESTION = "Reply with the single word ready."
+# Long, because a large model may first have to be loaded, and the prompts of agents are long.
 _LONGEST_S = 900.0
-"""Long, because a large model may first have to be loaded, and the prompts of agents are long."""
 _END_S = 5.0
 _MOST_SHOWN = 600
 

@@ -61,8 +61,8 @@ class AddressLine(QWidget):
 
 _MOST_ADDRESSES = 4
 _COPIED_MS = 2000
+# Logical pixels of the field for the port, with the usual text size.
 _PORT_WIDTH = 84
-"""Logical pixels of the field for the port, with the usual text size."""
 LOWEST_PORT, HIGHEST_PORT = 1024, 65_534
 
 

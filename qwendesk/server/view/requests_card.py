@@ -14,13 +14,13 @@ from qwendesk.server.requests import Phase, ServedRequest
 from qwendesk.widgets.buttons import TextButton, describe, restyle
 
 _MOST_LINES = 20
+# Columns of numbers, which are aligned at the right.
 _NUMBERS = (2, 3, 4, 5)
-"""Columns of numbers, which are aligned at the right."""
 _STATE = 6
+# Columns that are hidden in a narrow window; the tooltip of the client has them too.
 _NOT_IF_NARROW = (1, 3, 4)
-"""Columns that are hidden in a narrow window; the tooltip of the client has them too."""
+# Width in pixels below which columns are hidden, and the gaps between columns.
 _NARROW, _GAP, _NARROW_GAP = 640, 16, 10
-"""Width in pixels below which columns are hidden, and the gaps between columns."""
 
 
 class RequestsCard(QFrame):
@@ -166,6 +166,7 @@ def _align(label: QLabel, column: int) -> None:
     label.setAlignment(side | Qt.AlignmentFlag.AlignVCenter)
 
 
+# How names in requests begin, in lower case, and whose they are.
 _PROGRAMS = (
     ("claude", "Claude Code"),
     ("codex", "Codex"),
@@ -179,7 +180,6 @@ _PROGRAMS = (
     ("anthropic", "Anthropic SDK"),
     ("asyncanthropic", "Anthropic SDK"),
 )
-"""How names in requests begin, in lower case, and whose they are."""
 _NOTHING = "\N{EN DASH}"
 _TONES: dict[Phase, str] = {"waiting": "notice", "refused": "error", "done": "dim", "stopped": "dim"}
 

@@ -41,22 +41,22 @@ from qwendesk.toolbox.confinement.sandbox import (
     find_python,
 )
 
+# How long a script may run: less than any tool may, so that what it wrote by then is kept.
 WALL_S = 50.0
-"""How long a script may run: less than any tool may, so that what it wrote by then is kept."""
+# Bytes. A script that writes more is stopped.
 MOST_OUTPUT = 1_000_000
-"""Bytes. A script that writes more is stopped."""
+# Between two looks at what the script takes.
 _PAUSE_S = 0.1
-"""Between two looks at what the script takes."""
+# When the PC has less memory than this, a script is stopped, whatever took it.
 _LEFT_FOR_OTHERS = 512 * MIB
-"""When the PC has less memory than this, a script is stopped, whatever took it."""
 _READ_BYTES = 65_536
+# How many looks in a row may fail; the first ones do, while the sandbox is made.
 _MOST_UNSEEN = 20
-"""How many looks in a row may fail; the first ones do, while the sandbox is made."""
+# How long to wait for the end of killed processes.
 _GONE_S = 5.0
-"""How long to wait for the end of killed processes."""
 
+# Why a script was stopped: which limit it reached, or that the system does not tell what it takes.
 Reason = Literal["", "time", "memory", "files", "output", "unwatched"]
-"""Why a script was stopped: which limit it reached, or that the system does not tell what it takes."""
 
 
 class LeftFile(msgspec.Struct, frozen=True, array_like=True):
@@ -255,6 +255,7 @@ def _memory_file(content: bytes, inherited: contextlib.ExitStack) -> int:
     return fd
 
 
+# By number on x86-64. They fail as for want of a permission.
 REFUSED: Mapping[str, int] = {
     # Looking into other processes.
     "ptrace": 101, "process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312, "pidfd_getfd": 438,
@@ -277,27 +278,26 @@ REFUSED: Mapping[str, int] = {
     "settimeofday": 164, "clock_settime": 227, "adjtimex": 159, "clock_adjtime": 305, "iopl": 172, "ioperm": 173,
     "vhangup": 153, "sethostname": 170, "setdomainname": 171,
 }  # fmt: skip
-"""By number on x86-64. They fail as for want of a permission."""
 
+# mseal, of Linux 6.10. Later calls have not been judged, so they fail as they do on an older kernel.
 _NEWEST = 462
-"""mseal, of Linux 6.10. Later calls have not been judged, so they fail as they do on an older kernel."""
 _CLONE, _CLONE3, _IOCTL, _PRCTL = 56, 435, 16, 157
+# CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET of linux/sched.h.
 _NEW_NAMESPACES = 0x7E020000
-"""CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET of linux/sched.h."""
+# Requests of asm/ioctls.h that type into the terminal of somebody else.
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
-"""Requests of asm/ioctls.h that type into the terminal of somebody else."""
+# PR_SET_PDEATHSIG of linux/prctl.h. A script that has taken over bubblewrap's process inside could outlive the app.
 _SET_PARENT_DEATH_SIGNAL = 1
-"""PR_SET_PDEATHSIG of linux/prctl.h. A script that has taken over bubblewrap's process inside could outlive the app."""
 
+# Where they begin in struct seccomp_data, in bytes; of an argument, its lower 32 bits.
 _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _SECOND_ARGUMENT = 0, 4, 16, 24
-"""Where they begin in struct seccomp_data, in bytes; of an argument, its lower 32 bits."""
+# AUDIT_ARCH_X86_64 of linux/audit.h. Calls in the manner of 32-bit programs have other numbers.
 _X86_64 = 0xC000003E
-"""AUDIT_ARCH_X86_64 of linux/audit.h. Calls in the manner of 32-bit programs have other numbers."""
 
+# BPF_LD|BPF_W|BPF_ABS, BPF_JMP|BPF_JEQ|BPF_K, BPF_JMP|BPF_JGT|BPF_K, BPF_JMP|BPF_JSET|BPF_K, BPF_RET|BPF_K.
 _LOAD, _IF_EQUAL, _IF_GREATER, _IF_ANY_BIT, _RETURN = 0x20, 0x15, 0x25, 0x45, 0x06
-"""BPF_LD|BPF_W|BPF_ABS, BPF_JMP|BPF_JEQ|BPF_K, BPF_JMP|BPF_JGT|BPF_K, BPF_JMP|BPF_JSET|BPF_K, BPF_RET|BPF_K."""
+# SECCOMP_RET_ALLOW, SECCOMP_RET_KILL_PROCESS, and SECCOMP_RET_ERRNO, to which the error's number is added.
 _ALLOW, _KILL, _FAIL = 0x7FFF0000, 0x80000000, 0x00050000
-"""SECCOMP_RET_ALLOW, SECCOMP_RET_KILL_PROCESS, and SECCOMP_RET_ERRNO, to which the error's number is added."""
 
 
 def syscall_filter() -> bytes:
@@ -344,8 +344,8 @@ def _unless(test: int, value: int, then: list[bytes]) -> list[bytes]:
 
 _logger = logging.getLogger(__name__)
 
+# Holds 1 where AppArmor lets only programs with a profile of their own make a sandbox, as on Ubuntu from 24.04 on.
 _RESTRICTION = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
-"""Holds 1 where AppArmor lets only programs with a profile of their own make a sandbox, as on Ubuntu from 24.04 on."""
 _TRIAL_S = 20.0
 
 

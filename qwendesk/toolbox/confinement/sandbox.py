@@ -18,18 +18,19 @@ import msgspec
 from qwendesk.core import paths
 from qwendesk.core.units import GIB, MIB
 
+# The sandbox's own, which is empty at first.
 SCRATCH = "/tmp"
-"""The sandbox's own, which is empty at first."""
 SCRIPT = f"{SCRATCH}/script.py"
 SCRATCH_BYTES = 256 * MIB
+# Of one process; also of all of them together, which `confined_run` watches.
 MEMORY_BYTES = 2 * GIB
-"""Of one process; also of all of them together, which `confined_run` watches."""
+# In the scratch folder: each takes memory of the kernel, which no other limit counts.
 MOST_FILES = 20_000
-"""In the scratch folder: each takes memory of the kernel, which no other limit counts."""
 CPU_S = 50
+# Threads count as well.
 PROCESSES = 64
-"""Threads count as well."""
 
+# By name in Python's module resource. They are set inside of the sandbox, so that processes are counted there.
 LIMITS: Mapping[str, int] = {
     "RLIMIT_AS": MEMORY_BYTES,
     "RLIMIT_CPU": CPU_S,
@@ -38,7 +39,6 @@ LIMITS: Mapping[str, int] = {
     "RLIMIT_NPROC": PROCESSES,
     "RLIMIT_CORE": 0,
 }
-"""By name in Python's module resource. They are set inside of the sandbox, so that processes are counted there."""
 
 _ENVIRONMENT: Mapping[str, str] = {
     "PATH": "/usr/bin:/bin",
@@ -51,10 +51,10 @@ _ENVIRONMENT: Mapping[str, str] = {
     "OPENBLAS_NUM_THREADS": "4",
     "MALLOC_ARENA_MAX": "2",
 }
+# Links into /usr on today's systems, folders on some.
 _TOP_LEVEL = ("bin", "sbin", "lib", "lib32", "lib64")
-"""Links into /usr on today's systems, folders on some."""
+# Where libraries are, which of several programs is meant, and the time zone.
 _SETTINGS = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
-"""Where libraries are, which of several programs is meant, and the time zone."""
 
 
 class Sandbox(msgspec.Struct, frozen=True):

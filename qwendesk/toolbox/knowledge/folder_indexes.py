@@ -33,13 +33,13 @@ from qwendesk.toolbox.knowledge.index_update import (
 
 _logger = logging.getLogger(__name__)
 
+# How long a search waits for folders that are still being read; then it searches what is there.
 WAIT_S: Final = 25.0
-"""How long a search waits for folders that are still being read; then it searches what is there."""
+# Files that could not be read and are listed by name.
 _MOST_PROBLEMS: Final = 200
-"""Files that could not be read and are listed by name."""
 States = Mapping[str, FolderState]
+# A picked folder, and whether its index is only in memory.
 _Key = tuple[str, bool]
-"""A picked folder, and whether its index is only in memory."""
 
 
 class SearchedFolder(msgspec.Struct, frozen=True):
@@ -242,12 +242,12 @@ class FolderIndexes:
         return index
 
 
+# Name of their folder in the app's cache.
 FOLDER: Final = "folder-index"
-"""Name of their folder in the app's cache."""
 BUDGET_BYTES: Final = 2 * GIB
 _MOST_AGE_S: Final = 60 * 24 * 3600.0
+# An index that was used this recently may be that of the open chat.
 _IN_USE_S: Final = 3600.0
-"""An index that was used this recently may be that of the open chat."""
 _ENDING = ".db"
 
 

@@ -21,10 +21,10 @@ import msgspec
 from qwendesk.core.folder_state import FileProblem
 from qwendesk.core.permissions import make_folder, touch
 
+# A passage ends with the line that reaches this length, about 200 tokens.
 _CHARACTERS = 800
-"""A passage ends with the line that reaches this length, about 200 tokens."""
+# A passage of this length ends at the next blank line.
 _ENOUGH_CHARACTERS = 300
-"""A passage of this length ends at the next blank line."""
 _MOST_LINES = 20
 
 
@@ -75,8 +75,8 @@ def _line_pieces(line: str) -> Iterator[str]:
         start = end
 
 
+# An index of another version is made again: so does any change of what `indexed` returns.
 _VERSION = 1
-"""An index of another version is made again: so does any change of what `indexed` returns."""
 _BUSY_S = 30.0
 _SCHEMA = f"""
 BEGIN;
@@ -291,8 +291,8 @@ _NO_SPACES = re.compile(
     r"\uf900-\ufaff\U00020000-\U0003ffff]"
 )
 _MOST_WORDS = 16
+# A word of at least this many characters also finds longer words that begin with it.
 _SHORTEST_BEGINNING = 3
-"""A word of at least this many characters also finds longer words that begin with it."""
 
 
 def indexed(text: str) -> str:

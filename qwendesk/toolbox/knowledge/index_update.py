@@ -17,8 +17,8 @@ from qwendesk.toolbox.knowledge.file_texts import NoText, UnreadableFile, read_p
 from qwendesk.toolbox.knowledge.index_file import IndexedFile, IndexFile, Passage, passages
 
 MOST_ENTRIES: Final = 500_000
+# Folders with code of others, which would bury the user's own.
 _LIBRARIES: Final = frozenset({"node_modules", "__pycache__", "site-packages", "bower_components"})
-"""Folders with code of others, which would bury the user's own."""
 _VIRTUAL_ENVIRONMENT = "pyvenv.cfg"
 
 
@@ -101,15 +101,15 @@ def _is_plain(name: str) -> bool:
     return name.isprintable() and not any("\ud800" <= character <= "\udfff" for character in name)
 
 
+# With text, in one folder.
 MOST_FILES: Final = 20_000
-"""With text, in one folder."""
+# Of all texts of one folder together; the index takes two to three times as much of the disk.
 MOST_CHARACTERS: Final = 256 * MIB
-"""Of all texts of one folder together; the index takes two to three times as much of the disk."""
 _BATCH_CHARACTERS: Final = 1 * MIB
 _BATCH_S: Final = 1.0
+# A file that was changed less than this long ago may change again without a new time: file systems count in steps of up
+# to 2 s.
 _SETTLED_NS: Final = 2_000_000_000
-"""A file that was changed less than this long ago may change again without a new time: file systems count in steps of
-up to 2 s."""
 _UNSETTLED: Final = -1
 
 

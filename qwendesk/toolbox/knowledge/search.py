@@ -21,10 +21,10 @@ from qwendesk.toolbox.knowledge.index_file import Hit, IndexFile, Passage, all_w
 from qwendesk.toolbox.tool import ToolError
 
 MOST_PLACES = 12
+# How many lines before and after a passage are shown with it.
 _NEIGHBOUR_LINES = 2
-"""How many lines before and after a passage are shown with it."""
+# A longer line is cut off where it is only a neighbour.
 _NEIGHBOUR_CHARACTERS = 200
-"""A longer line is cut off where it is only a neighbour."""
 _ROOM_FOR_NOTES = 500
 
 
@@ -144,13 +144,13 @@ def _notes(searched: Sequence[SearchedFolder]) -> Iterator[str]:
             yield f"{state.n_problems} files in {name} could not be read."
 
 
+# How many lines before and after the place are shown at most.
 LINES_AROUND: Final = 300
-"""How many lines before and after the place are shown at most."""
+# The longest side of a page that is drawn.
 _PAGE_PIXELS = 1600
-"""The longest side of a page that is drawn."""
 _CUT_OFF = "…"
+# Only a line that is longer than a passage is given in pieces.
 _SHORTEST_PIECE = 300
-"""Only a line that is longer than a passage is given in pieces."""
 
 
 async def read_source(citation: Citation, folders: Sequence[str]) -> Source:

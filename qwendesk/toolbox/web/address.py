@@ -16,14 +16,14 @@ import psutil
 from qwendesk.core.translation import tr
 from qwendesk.toolbox.tool import ToolError
 
+# Of an address. A longer one could carry what nobody would read before consent.
 MOST_CHARACTERS = 2_000
-"""Of an address. A longer one could carry what nobody would read before consent."""
+# A host's name: at least two labels, and the last is no number, so that 127.1 and 0x7f.0.0.1 are none.
 _NAME = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)+(?:[a-z]{2,63}|xn--[a-z0-9-]{1,59})")
-"""A host's name: at least two labels, and the last is no number, so that 127.1 and 0x7f.0.0.1 are none."""
+# Names that no public server has. To look them up would tell the network what the model wants.
 _LOCAL = re.compile(r".*\.(local|localhost|localdomain|internal|intranet|lan|home|corp|private|home\.arpa|onion|alt)")
-"""Names that no public server has. To look them up would tell the network what the model wants."""
+# Below, only the ports of the web: mail servers and the like could take a request for a command.
 _LOWEST_OTHER_PORT = 1024
-"""Below, only the ports of the web: mail servers and the like could take a request for a command."""
 
 
 def checked_address(text: str, base: httpx2.URL | None = None) -> httpx2.URL:
@@ -79,6 +79,8 @@ def _check_host(host: str) -> None:
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
+# IANA's registry of special addresses: unspecified, private, of carriers, loopback, link-local, documentation, tests,
+# multicast, reserved.
 _NOT_PUBLIC_V4 = tuple(
     map(
         ipaddress.IPv4Network,
@@ -90,16 +92,14 @@ _NOT_PUBLIC_V4 = tuple(
         ),
     )
 )  # fmt: skip
-"""IANA's registry of special addresses: unspecified, private, of carriers, loopback, link-local, documentation, tests,
-multicast, reserved."""
+# All that IANA has given out for the Internet. Loopback, unique local, link-local and multicast lie outside.
 _GLOBAL_V6 = ipaddress.IPv6Network("2000::/3")
-"""All that IANA has given out for the Internet. Loopback, unique local, link-local and multicast lie outside."""
+# Of those: protocols such as Teredo, documentation, 6to4. The first and the last contain IPv4 addresses.
 _NOT_PUBLIC_V6 = tuple(map(ipaddress.IPv6Network, ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")))
-"""Of those: protocols such as Teredo, documentation, 6to4. The first and the last contain IPv4 addresses."""
+# Addresses that stand for IPv4 ones, in networks that have only IPv6.
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
-"""Addresses that stand for IPv4 ones, in networks that have only IPv6."""
+# A home is given this much of an IPv6 address for all of its devices, or less.
 _HOME_PREFIX = 56
-"""A home is given this much of an IPv6 address for all of its devices, or less."""
 
 
 def is_public(address: str, own: Iterable[Network] = ()) -> bool:
@@ -133,13 +133,13 @@ def _network(address: str, mask: str) -> Network:
     return ipaddress.ip_interface(f"{address}/{mask}").network
 
 
+# Addresses of one name.
 _MOST_TRIED = 4
-"""Addresses of one name."""
+# For each of them.
 _CONNECT_S = 5.0
-"""For each of them."""
 
+# Returns the IP addresses of a name. Raises OSError.
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-"""Returns the IP addresses of a name. Raises OSError."""
 
 
 async def resolve(host: str, port: int) -> Sequence[str]:

@@ -18,11 +18,11 @@ from qwendesk.core.units import MIB
 from qwendesk.toolbox.tool import ToolError
 from qwendesk.toolbox.web.address import checked_address
 
+# Of a page, decompressed.
 MOST_BYTES = 10 * MIB
-"""Of a page, decompressed."""
 MOST_REDIRECTS = 5
+# For everything until the last byte is here.
 LIMIT_S = 30.0
-"""For everything until the last byte is here."""
 _HEADERS = (
     (b"Accept", b"text/html, application/xhtml+xml, text/plain, application/json, application/pdf, */*;q=0.1"),
     (b"Accept-Encoding", b"gzip"),

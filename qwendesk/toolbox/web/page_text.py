@@ -95,21 +95,21 @@ def _refusal(reply: DecodeReply) -> ToolError:
 
 
 _MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+# Names of encodings that pages have. Python knows more, of which some are no encodings of texts, or slow.
 _KNOWN = re.compile(
     r"utf-?8|utf-?16(le|be)?|us-ascii|ascii|iso-?8859-?\d{1,2}|latin-?\d|windows-?125\d|cp125\d|koi8-[ru]|macintosh|"
     r"gb2312|gbk|gb18030|big5(-hkscs)?|shift_?jis|sjis|euc-?(jp|kr)|iso-2022-jp|windows-?(874|31j)|tis-620|x-sjis"
 )
-"""Names of encodings that pages have. Python knows more, of which some are no encodings of texts, or slow."""
+# Texts in these can be valid UTF-8 without meaning that.
 _NOT_LIKE_UTF_8 = ("utf-16", "utf16", "iso-2022")
-"""Texts in these can be valid UTF-8 without meaning that."""
 _DECLARED = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_-]{2,20})", re.IGNORECASE)
 _DECLARATION_BYTES = 4096
+# Characters that are looked at together: few, so that the window's thread gets its turn while a long text is read.
 _PIECE = 50_000
-"""Characters that are looked at together: few, so that the window's thread gets its turn while a long text is read."""
+# Unicode's categories: control characters, marks of format, halves of pairs, private use.
 _INVISIBLE = ("Cc", "Cf", "Cs", "Co")
-"""Unicode's categories: control characters, marks of format, halves of pairs, private use."""
+# The last two join letters or keep them apart, in Persian, Hindi and emoji.
 _KEPT_INVISIBLE = "\n\t\u200c\u200d"
-"""The last two join letters or keep them apart, in Persian, Hindi and emoji."""
 
 
 def decode_page(raw: bytes, charset: str) -> str:

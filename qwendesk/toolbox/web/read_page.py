@@ -18,14 +18,13 @@ from qwendesk.toolbox.web.address import PublicConnections, checked_address, sho
 from qwendesk.toolbox.web.fetcher import Fetched, fetch
 from qwendesk.toolbox.web.page_text import PageContent, read_content
 
+# For the text of a page that is here. Pages made to be slow would take minutes; a PDF of 2,000 pages takes about 20 s.
 READING_S = 20.0
-"""For the text of a page that is here. Pages made to be slow would take minutes; a PDF of 2,000 pages takes about 20 s.
-"""
+# Characters that are kept free for the note on which part this is.
 _ROOM_FOR_NOTE = 120
-"""Characters that are kept free for the note on which part this is."""
 _LEAST_TEXT = 500
+# Characters of the final address in the result.
 _MOST_ADDRESS = 300
-"""Characters of the final address in the result."""
 
 
 class Internet(msgspec.Struct, frozen=True):

@@ -19,8 +19,8 @@ from qwendesk.toolbox.tool import Arguments, ToolError
 from qwendesk.toolbox.web.page_text import readable
 
 MOST_RESULTS = 8
+# Brave's limit; the others have higher ones.
 MOST_QUERY_CHARACTERS = 400
-"""Brave's limit; the others have higher ones."""
 _MOST_TITLE, _MOST_ADDRESS, _MOST_SNIPPET = 150, 500, 400
 
 
@@ -99,8 +99,8 @@ def _query(arguments: Arguments) -> str:
     return query
 
 
+# Of an answer, which is decoded at once; ten results have some kilobytes.
 _MOST_BYTES = MIB
-"""Of an answer, which is decoded at once; ten results have some kilobytes."""
 _LIMIT_S = 20.0
 
 
@@ -228,8 +228,8 @@ def _is_nearby(address: str) -> bool:
 
 
 _LIBRARY_LIMIT_S = 15
+# DuckDuckGo's word for results of no particular country.
 _EVERYWHERE = "wt-wt"
-"""DuckDuckGo's word for results of no particular country."""
 
 
 def _search_by_library(query: str, proxy: str) -> list[dict[str, Any]]:

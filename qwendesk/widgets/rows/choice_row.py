@@ -29,8 +29,8 @@ class BoolRow(SettingRow):
 
 
 _SIDE_BY_SIDE = 4
+# Minimum width of the help text in pixels. If there is less space, the buttons wrap first.
 _NARROWEST_HELP = 130
-"""Minimum width of the help text in pixels. If there is less space, the buttons wrap first."""
 
 
 class ChoiceRow(SettingRow):

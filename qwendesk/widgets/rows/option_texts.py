@@ -8,6 +8,7 @@ from qwendesk.core.number_format import show_number
 from qwendesk.core.settings import Entry, lowest_number
 from qwendesk.core.translation import mark, tr
 
+# Labels of values. Technical terms such as q8_0, mmap and yarn have none and are shown unchanged.
 _CHOICES = {
     "auto": mark("Auto"),
     "on": mark("On"),
@@ -45,7 +46,6 @@ _CHOICES = {
     "next_message": mark("With my next message"),
     "automatic": mark("Automatically"),
 }
-"""Labels of values. Technical terms such as q8_0, mmap and yarn have none and are shown unchanged."""
 
 
 def section_slug(entry: Entry) -> str:

@@ -16,10 +16,10 @@ from qwendesk.widgets.rows.option_texts import help_text, search_words, section_
 from qwendesk.widgets.text_labels import WrappingLabel
 from qwendesk.widgets.theme_keeper import current_theme
 
+# Width in logical pixels that a row's texts need beside its editor. If there is less, the editor is below them.
 _MIN_TEXT_WIDTH = 140
-"""Width in logical pixels that a row's texts need beside its editor. If there is less, the editor is below them."""
+# Number of characters of label and flag together that fit on one line of a narrow row.
 _LONGEST_TITLE = 28
-"""Number of characters of label and flag together that fit on one line of a narrow row."""
 
 
 class SettingRow(QFrame):

@@ -15,8 +15,8 @@ from qwendesk.widgets.rows.option_texts import edit_text, tooltip
 from qwendesk.widgets.rows.text_row import NumberRow
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
+# Pixels between the labels under a slider.
 _LABEL_GAP = 3
-"""Pixels between the labels under a slider."""
 _HANDLE = 16
 
 

@@ -13,12 +13,12 @@ from qwendesk.chat.view.answer.stack_geometry import StackGeometry
 from qwendesk.chat.view.answer.text_search import count_in_text
 from qwendesk.widgets.theme_keeper import current_theme
 
+# A section with at least this many characters gets no more blocks.
 FULL = 1_600
-"""A section with at least this many characters gets no more blocks."""
+# A section with at least this weight (see `weight_of`) gets no more blocks, because it is laid out in one step.
 FULL_WEIGHT = 60
-"""A section with at least this weight (see `weight_of`) gets no more blocks, because it is laid out in one step."""
+# A source line of up to this many characters is assumed to be one line on screen.
 _LONG_LINE = 60
-"""A source line of up to this many characters is assumed to be one line on screen."""
 _IN_PIECES = ("fence", "table_open")
 
 
@@ -142,11 +142,10 @@ def section_plain_text(section: AnswerSection, formulas: FormulaCache) -> str:
     return "\n".join(block.text for block in section.blocks)
 
 
+# This many sections at the beginning keep their parsed blocks until they are drawn; others are parsed again.
+#
+# A full garbage collection takes 10 ms for the tokens of 35 sections, and it can happen during any step.
 _PARSED_SECTIONS = 6
-"""This many sections at the beginning keep their parsed blocks until they are drawn; others are parsed again.
-
-A full garbage collection takes 10 ms for the tokens of 35 sections, and it can happen during any step.
-"""
 
 
 class SectionStack:

@@ -16,10 +16,10 @@ from qwendesk.widgets.popups import Menu
 from qwendesk.widgets.step_budget import StepwiseWork
 
 _END = 1 << 30
+# Up to this many selected sections are copied at once, more of them in steps.
 _MAX_SECTIONS_AT_ONCE = 3
-"""Up to this many selected sections are copied at once, more of them in steps."""
+# Of more than this many selected sections, only plain text is copied. No word processor accepts so much HTML.
 _MAX_RICH_SECTIONS = 300
-"""Of more than this many selected sections, only plain text is copied. No word processor accepts so much HTML."""
 CopyAs = Literal["rich", "plain", "markdown"]
 
 

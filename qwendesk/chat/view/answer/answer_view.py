@@ -32,10 +32,10 @@ from qwendesk.widgets.step_budget import StepBudget, StepwiseWork
 from qwendesk.widgets.text_pane import repaint_only_growth
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
+# The pause before the next redraw, as a multiple of the duration of the last one.
 _REDRAW_PAUSE_FACTOR = 3.0
-"""The pause before the next redraw, as a multiple of the duration of the last one."""
+# An answer with more sections keeps its widget while it is far from the viewport, to avoid parsing it again.
 _KEPT_SECTIONS = 40
-"""An answer with more sections keeps its widget while it is far from the viewport, to avoid parsing it again."""
 
 
 class AnswerView(QWidget):

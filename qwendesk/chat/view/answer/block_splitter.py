@@ -10,23 +10,23 @@ from collections.abc import Sequence
 import msgspec
 from markdown_it.token import Token
 
+# A paragraph, quote or code with more characters is split at a suitable place.
 LONG_BLOCK = 4_000
-"""A paragraph, quote or code with more characters is split at a suitable place."""
+# Any block with more characters is split, even if there is no suitable place.
 MAX_BLOCK_LENGTH = 8_000
-"""Any block with more characters is split, even if there is no suitable place."""
+# Any block with more lines is split, except code.
 LONG_LINES = 60
-"""Any block with more lines is split, except code."""
+# Code with more lines is split, even in the middle of a statement: such lines are so short that this is rare.
 LONG_CODE = 1_000
-"""Code with more lines is split, even in the middle of a statement: such lines are so short that this is rare."""
+# Number of rows in one piece of a table.
 LONG_TABLE = 40
-"""Number of rows in one piece of a table."""
+# Number of characters of code kept after a split.
 _KEPT_BELOW = 400
-"""Number of characters of code kept after a split."""
+# Marks that open and close multi-line strings.
 _QUOTES = ('"""', "'''", "`")
-"""Marks that open and close multi-line strings."""
 _MAX_ATTEMPTS = 100
+# Number of cells in one piece of a table.
 TABLE_CELLS = 48
-"""Number of cells in one piece of a table."""
 _MAX_CELL_LENGTH = 60
 _FENCE = re.compile(r" {0,3}+(`{3,}+|~{3,}+)([^\n]*+)\n")
 _DELIMITERS = re.compile(r"[-:| \t]+")
@@ -174,10 +174,10 @@ def _in_paragraph(window: str) -> int:
     return 0
 
 
+# The complete items of an open list with more characters are finished.
 LONG_LIST = 1_500
-"""The complete items of an open list with more characters are finished."""
+# Number of lines in one piece of a list. A longer item isn't split.
 LIST_LINES = 40
-"""Number of lines in one piece of a list. A longer item isn't split."""
 
 
 def item_groups(tokens: Sequence[Token], *, keep_last: bool = False) -> list[tuple[int, int]]:
@@ -200,12 +200,12 @@ def item_groups(tokens: Sequence[Token], *, keep_last: bool = False) -> list[tup
     return groups
 
 
+# A table with more columns is split.
 MAX_COLUMNS = 20
-"""A table with more columns is split."""
+# Number of columns in each part.
 PANEL_COLUMNS = 12
-"""Number of columns in each part."""
+# Number of rows in each part, few enough to be laid out in one step.
 PANEL_ROWS = 4
-"""Number of rows in each part, few enough to be laid out in one step."""
 _BAR = re.compile(r"(?<!\\)\|")
 _DELIMITER = re.compile(r":?-+:?")
 _START = re.compile(r" {0,3}(?=\S)")

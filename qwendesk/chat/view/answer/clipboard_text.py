@@ -63,8 +63,8 @@ def _escaped(text: str) -> str:
 
 Form = Literal["markdown", "plain", "rich"]
 _RULES = QTextDocument.MarkdownFeature.MarkdownDialectGitHub | QTextDocument.MarkdownFeature.MarkdownNoHTML
+# A message with up to this many characters is converted at once, a longer one block by block.
 _AT_ONCE = 8_000
-"""A message with up to this many characters is converted at once, a longer one block by block."""
 
 
 def copy_markdown(markdown: str) -> None:

@@ -28,13 +28,13 @@ from PySide6.QtSvg import QSvgRenderer
 
 from qwendesk.core.errors import FailureGuard
 
+# The text size in pixels for which formulas are drawn. They are scaled when painted.
 NOMINAL: Final = 24.0
-"""The text size in pixels for which formulas are drawn. They are scaled when painted."""
+# Placeholder for the text colour in a drawing. It is never shown itself.
 INK: Final = f"#{0x010203:06x}"
-"""Placeholder for the text colour in a drawing. It is never shown itself."""
 MAX_FORMULA_LENGTH: Final = 600
+# Maximum depth of nesting. ziamath's work doubles with each level.
 MAX_FORMULA_DEPTH: Final = 7
-"""Maximum depth of nesting. ziamath's work doubles with each level."""
 MAX_SVG_LENGTH: Final = 400_000
 _MAX_WIDTH, _MAX_HEIGHT = 4_000.0, 1_200.0
 _OPENING = re.compile(r"\\(?:left|begin)\b|[{\[]")
@@ -130,8 +130,8 @@ def _draw(source: str, *, displayed: bool) -> Drawing | None:
 _logger = logging.getLogger(__name__)
 
 FORMULA: Final = QTextFormat.ObjectTypes.UserObject.value + 1
+# Property of a formula's character: its source with its delimiters.
 SOURCE: Final = QTextFormat.Property.UserProperty.value + 10
-"""Property of a formula's character: its source with its delimiters."""
 _KEY: Final = SOURCE + 1
 _SIZE: Final = SOURCE + 2
 _COLOR: Final = SOURCE + 3
@@ -139,8 +139,8 @@ _EXTENT: Final = SOURCE + 5
 _POLL_MS = 20
 _IDLE_S = 30.0
 _MAX_CACHED = 2_000
+# Pixels that are painted of one formula; what a hostile one has beyond them is not.
 _LARGEST: Final = QSize(4_000, 2_000)
-"""Pixels that are painted of one formula; what a hostile one has beyond them is not."""
 _Key = tuple[str, bool]
 
 

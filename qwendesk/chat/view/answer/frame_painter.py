@@ -26,8 +26,8 @@ from qwendesk.chat.view.answer.markdown_writer import (
 from qwendesk.core.translation import tr
 from qwendesk.widgets.theme import Theme
 
+# Pixels by which a card that continues in another section is painted beyond the edge of its own.
 _BEYOND = 40
-"""Pixels by which a card that continues in another section is painted beyond the edge of its own."""
 _BUTTONS = 150
 _RADIUS = 10
 
@@ -127,8 +127,8 @@ def _paint_rows(painter: QPainter, document: QTextDocument, table: QTextTable, b
         painter.fillRect(QRectF(box.left(), bottom, box.width(), 1), theme.color("divider"))
 
 
+# Pixels from the centre of a marker to the text.
 _MARKER_GAP = 12.0
-"""Pixels from the centre of a marker to the text."""
 _BOX_SIDE = 13.0
 _BULLET_RADIUS = 2.5
 

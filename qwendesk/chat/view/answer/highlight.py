@@ -26,8 +26,8 @@ from qwendesk.chat.view.answer.highlight_protocol import (
 )
 from qwendesk.core.processes import is_closed_pipe
 
+# Number of characters at the end of code whose colours may still change.
 _UNSETTLED = 400
-"""Number of characters at the end of code whose colours may still change."""
 _ROLES: tuple[tuple[_TokenType, str], ...] = (
     (Comment, "code_comment"),
     (String, "code_string"),

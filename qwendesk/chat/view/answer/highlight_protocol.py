@@ -7,15 +7,15 @@ import re
 
 import msgspec
 
+# The theme role of code without a colour of its own.
 PLAIN = "code_text"
-"""The theme role of code without a colour of its own."""
+# Maximum length of a line. Code with longer lines stays plain: many lexers take quadratic or cubic time for them.
 MAX_LINE_LENGTH = 500
-"""Maximum length of a line. Code with longer lines stays plain: many lexers take quadratic or cubic time for them."""
+# Maximum number of characters. Longer code stays plain.
 MAX_CODE_LENGTH = 24_000
-"""Maximum number of characters. Longer code stays plain."""
 
+# Surrogates, which JSON cannot represent.
 _SURROGATE = re.compile("[\ud800-\udfff]")
-"""Surrogates, which JSON cannot represent."""
 
 
 class ColourRun(msgspec.Struct, frozen=True, gc=False):

@@ -16,17 +16,17 @@ from qwendesk.core.processes import own_command, with_source_tree
 
 _logger = logging.getLogger(__name__)
 
+# Time limit for one piece of code in seconds. It usually takes 1 to 20 ms, but many times longer on a busy PC.
 _LIMIT_S = 3.0
-"""Time limit for one piece of code in seconds. It usually takes 1 to 20 ms, but many times longer on a busy PC."""
+# Number of characters of code whose colours are cached: at most about 30 MB.
 _MAX_CACHED_CHARACTERS = 500_000
-"""Number of characters of code whose colours are cached: at most about 30 MB."""
+# Number of recent results that are searched for the beginning of code that is still growing.
 _N_SEARCHED = 32
-"""Number of recent results that are searched for the beginning of code that is still growing."""
 _MAX_NAME_LENGTH = 50
 _MAX_FAILED_STARTS = 3
 _EXIT_TIMEOUT_MS = 3000
+# Language and code.
 _Key = tuple[str, str]
-"""Language and code."""
 
 
 class CodeView(Protocol):

@@ -15,14 +15,14 @@ from qwendesk.core.translation import tr
 from qwendesk.widgets.text_pane import is_web_address
 from qwendesk.widgets.theme import Theme
 
+# Prefix of links to the text of a footnote.
 FOOTNOTE = "#footnote-"
-"""Prefix of links to the text of a footnote."""
+# Prefix of links back to the reference of a footnote.
 FOOTNOTE_REF = "#footnote-ref-"
-"""Prefix of links back to the reference of a footnote."""
 _BODY = 14
 _LINE_BREAK = "\u2028"
+# Property of a formula shown as source: the _Undrawn with which it can be replaced by its drawing.
 _UNDRAWN: Final = SOURCE + 4
-"""Property of a formula shown as source: the _Undrawn with which it can be replaced by its drawing."""
 
 
 class _Undrawn(msgspec.Struct, frozen=True, eq=False):

@@ -129,8 +129,8 @@ def _new_parser() -> MarkdownIt:
     return parser
 
 
+# A paragraph with more marks stays plain text. Real answers have a tenth of that.
 MAX_MARKS = 800
-"""A paragraph with more marks stays plain text. Real answers have a tenth of that."""
 _MARK = re.compile(r"[\[\]*_~`$<&\\!|]|://")
 
 
@@ -262,8 +262,8 @@ def _parse_inline_formula(state: StateInline, silent: bool) -> bool:
     return True
 
 
+# The dollar of a price: "$5 and ..." (a formula has no words after a number), or "US$5".
 _PRICE = re.compile(r"\$(?=\d[\d.,]*[*_~]*[ \n]+[^\W\d_]{2})|(?<=[A-Z])\$(?=\d)")
-"""The dollar of a price: "$5 and ..." (a formula has no words after a number), or "US$5"."""
 
 
 def price_plugin(parser: MarkdownIt) -> None:

@@ -24,13 +24,13 @@ from qwendesk.chat.view.answer.markdown_blocks import MarkdownBlock, parse_inlin
 _FENCE_OPENS = re.compile(r"^ {0,3}+(`{3,}+|~{3,}+)([^\n]*+)\n")
 _TABLE_ROW = re.compile(r"^ {0,3}\|.*$")
 _DELIMITER_PART = re.compile(r"^[ |:-]*$")
+# An incomplete last line that may still become various blocks: a mark alone, or a fence without its language.
 _UNDECIDED = re.compile(r"\s*(`{1,2}|~{1,2}|[*_-]{1,2}|#{1,6}|\d{1,9}[.)]?|[-+*] ?|`{3,}[^`]*|~{3,}[^~]*)")
-"""An incomplete last line that may still become various blocks: a mark alone, or a fence without its language."""
+# Number of characters of a long text that are processed at once.
 _SLICE = 1_000
-"""Number of characters of a long text that are processed at once."""
 _SLICE_LINES = 30
+# Length of the longest list mark: nine digits, a point and a space.
 _MAX_LIST_MARK_LENGTH = 11
-"""Length of the longest list mark: nine digits, a point and a space."""
 
 
 class MarkdownUpdate(msgspec.Struct, frozen=True):

@@ -35,18 +35,18 @@ from qwendesk.chat.view.answer.table_writer import fit_widths, natural_widths, t
 from qwendesk.core.translation import tr
 from qwendesk.widgets.theme import Theme
 
+# Property of a frame: "code", "quote", "rule" or "table".
 KIND: Final = QTextFormat.Property.UserProperty.value
-"""Property of a frame: "code", "quote", "rule" or "table"."""
 LANGUAGE: Final = KIND + 1
+# Property of a code frame: it continues the card of the section above.
 IS_CONTINUATION: Final = KIND + 2
-"""Property of a code frame: it continues the card of the section above."""
+# Property of a code frame: it continues in the section below.
 HAS_CONTINUATION: Final = KIND + 3
-"""Property of a code frame: it continues in the section below."""
+# Property of the first block of a list item: "disc", "circle", "square", "done" or "open".
 MARKER: Final = KIND + 20
-"""Property of the first block of a list item: "disc", "circle", "square", "done" or "open"."""
 CARD_GAP: Final = 8
+# Pixels below a card. Larger than CARD_GAP, because a line has less space above its text than below.
 CARD_BELOW: Final = 12
-"""Pixels below a card. Larger than CARD_GAP, because a line has less space above its text than below."""
 CARD_HEADER: Final = 30
 CARD_PADDING: Final = 12
 INDENT: Final = 24
@@ -54,8 +54,8 @@ _BODY: Final = 14
 _HEADINGS: Final = {"h1": 21, "h2": 18, "h3": 16, "h4": 15, "h5": 14, "h6": 14}
 _LINE_HEIGHT: Final = 128.0
 _QUOTE_INDENT: Final = 16
+# Pixels that Qt leaves between a list number and the text, plus one.
 _AFTER_NUMBER: Final = 6
-"""Pixels that Qt leaves between a list number and the text, plus one."""
 
 
 class Mark(msgspec.Struct, frozen=True):

@@ -35,8 +35,8 @@ _WEIGHTS = {
     "fence": 12,
     "code_block": 12,
 }
+# Pixels by which an arrow key scrolls a wide table.
 _TABLE_STEP = 48
-"""Pixels by which an arrow key scrolls a wide table."""
 
 
 class SavedBlock(msgspec.Struct, frozen=True, gc=False):

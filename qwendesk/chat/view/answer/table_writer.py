@@ -20,18 +20,18 @@ from qwendesk.chat.view.answer.inline_writer import write_inline
 from qwendesk.chat.view.answer.source_links import SourceLinks
 from qwendesk.widgets.theme import Theme
 
+# Average width per column in pixels below which a table scrolls instead of wrapping its cells.
 MIN_COLUMN_WIDTH = 140
-"""Average width per column in pixels below which a table scrolls instead of wrapping its cells."""
 _SIZE = 14
 _ALIGNMENTS = {
     "text-align:right": Qt.AlignmentFlag.AlignRight,
     "text-align:center": Qt.AlignmentFlag.AlignHCenter,
 }
 _GAP = 20
+# Pixels added to the width of a column, so that rounding never wraps its text.
 _MARGIN = 6
-"""Pixels added to the width of a column, so that rounding never wraps its text."""
+# Maximum number of characters of a cell that are measured.
 _MAX_MEASURED_CHARACTERS = 1_000
-"""Maximum number of characters of a cell that are measured."""
 _Row = list[tuple[Token, str]]
 
 

@@ -23,8 +23,8 @@ from qwendesk.core.chats import DraftFile
 from qwendesk.core.messages import DocumentPart, ImagePart
 from qwendesk.widgets.theme_keeper import current_theme
 
+# Width in logical pixels that a card needs. If two don't fit next to each other, the cards form one column.
 _CARD_WIDTH = 300
-"""Width in logical pixels that a card needs. If two don't fit next to each other, the cards form one column."""
 _MAX_HEIGHT = 136
 
 

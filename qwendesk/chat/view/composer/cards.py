@@ -21,8 +21,8 @@ from qwendesk.widgets.buttons import ChevronButton, IconButton, describe
 from qwendesk.widgets.display_texts import document_text, picture_text, share_text
 from qwendesk.widgets.popups import Menu
 
+# Length of the longer side of the image sent to the model, in pixels; 0 for the original size.
 SIZES = {"original": 0, "large": 1536, "medium": 1024, "small": 512}
-"""Length of the longer side of the image sent to the model, in pixels; 0 for the original size."""
 _MOVES = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
 
 
@@ -248,8 +248,8 @@ def _size_label(size: str, side: int) -> str:
     return tr("{0} · at most {1} px", _size_name(size), show_count(side)) if side else _size_name(size)
 
 
+# Characters of a name that are shown.
 _MOST_NAME = 34
-"""Characters of a name that are shown."""
 
 
 def _short_name(name: str) -> str:

@@ -26,12 +26,12 @@ from qwendesk.widgets.layouts import DensitySpacing
 from qwendesk.widgets.popups import Menu
 from qwendesk.widgets.theme_keeper import current_theme
 
+# The switches that Qwen3 read in a message.
 _TYPED_SWITCH = re.compile(r"(?:^|\s)/(?:no_?)?think(?:\s|$)")
-"""The switches that Qwen3 read in a message."""
 _SEND_WIDTH = 36
 _REMARK_MS = 4000
+# Maximum width of a preset's name in logical pixels, also where there is little room; a longer one is elided.
 _MAX_STYLE_WIDTH, _SHORT_STYLE_WIDTH = 150, 48
-"""Maximum width of a preset's name in logical pixels, also where there is little room; a longer one is elided."""
 
 
 class Composer(QFrame):

@@ -9,8 +9,8 @@ from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.layouts import FlowLayout
 
+# Load the model used last, choose the mmproj file, skip the older half of the chat, or load a longer context.
 NoticeAction = Literal["last", "mmproj", "skip", "length"]
-"""Load the model used last, choose the mmproj file, skip the older half of the chat, or load a longer context."""
 
 
 class ComposerNotice(QWidget):
@@ -65,8 +65,8 @@ class ComposerNotice(QWidget):
         self.changed.emit(sentence)
 
 
+# Shorter preparations aren't worth a word that flickers.
 _SHOWN_AFTER_MS = 400
-"""Shorter preparations aren't worth a word that flickers."""
 
 
 class PreparingNote(QLabel):

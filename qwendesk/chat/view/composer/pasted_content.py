@@ -10,18 +10,18 @@ from PySide6.QtGui import QImage
 
 from qwendesk.core.text_decoding import decode_base64
 
+# MIME type that marks an attachment dragged from the composer.
 OWN_DRAG = "application/x-qwendesk-attachment"
-"""MIME type that marks an attachment dragged from the composer."""
 _ADDRESS = r"data:image/(?:png|jpe?g|webp|gif|bmp)[;,]"
+# An image whose address, in quotes or without, has its content. In quotes, the address may have line breaks.
 _EMBEDDED_IMAGE = re.compile(
     rf"<img\b[^>]{{0,2000}}?\bsrc\s*=\s*(?:[\"']\s*({_ADDRESS}[^\"'>]+)|({_ADDRESS}[^\"'>\s]+))", re.IGNORECASE
 )
-"""An image whose address, in quotes or without, has its content. In quotes, the address may have line breaks."""
 _IMAGE = re.compile(r"<img\b", re.IGNORECASE)
+# What is no text of an HTML page.
 _NOT_WORDS = re.compile(
     r"<!--.*?-->|<(style|script|title)\b.*?</\1\s*>|<[^>]*>|&(nbsp|[#]160);", re.IGNORECASE | re.DOTALL
 )
-"""What is no text of an HTML page."""
 _ADDRESSES = ("data:", "http://", "https://", "file:", "blob:", "cid:")
 _MAX_BYTES = 64 << 20
 _MAX_IMAGES = 20

@@ -14,8 +14,8 @@ from qwendesk.widgets.popups import Menu
 from qwendesk.widgets.rows.option_texts import choice_text
 
 BUDGETS = (256, 512, 2048, 8192)
+# Placeholder for a number that the user has yet to enter.
 CUSTOM_BUDGET = -2
-"""Placeholder for a number that the user has yet to enter."""
 
 
 class BudgetMenu(Menu):

@@ -20,8 +20,8 @@ from qwendesk.widgets.popups import Menu
 from qwendesk.widgets.theme_keeper import current_theme
 
 _NAME = "inspector.presets"
+# Maximum width of a name on the button in logical pixels; a longer one is elided.
 _MAX_NAME_WIDTH = 170
-"""Maximum width of a name on the button in logical pixels; a longer one is elided."""
 
 
 class PresetMenu(QWidget):

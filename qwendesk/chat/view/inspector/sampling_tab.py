@@ -27,9 +27,10 @@ from qwendesk.widgets.rows.row_factory import make_row
 from qwendesk.widgets.rows.setting_row import SettingRow
 from qwendesk.widgets.rows.sliding_row import SlidingRow
 
+# Options without a field in this tab: the schema is in the System prompt tab, thinking in the composer.
 _SHOWN_ELSEWHERE = ("json_schema", "enable_thinking")
-"""Options without a field in this tab: the schema is in the System prompt tab, thinking in the composer."""
 _BASIC_KEYS = ("temperature", "top_k", "top_p", "min_p", "presence_penalty", "repeat_penalty", "max_tokens", "seed")
+# The usual values of options with a slider; any other value can be typed.
 _SLIDER_STOPS: Mapping[str, tuple[float, ...]] = MappingProxyType(
     {
         "temperature": tuple(round(0.05 * step, 2) for step in range(41)),
@@ -40,7 +41,6 @@ _SLIDER_STOPS: Mapping[str, tuple[float, ...]] = MappingProxyType(
         "repeat_penalty": tuple(round(1 + 0.05 * step, 2) for step in range(11)),
     }
 )
-"""The usual values of options with a slider; any other value can be typed."""
 
 
 class SamplingTab(QWidget):

@@ -19,8 +19,8 @@ from qwendesk.widgets.controls import ComboBox
 from qwendesk.widgets.layouts import panel_scroll_area
 from qwendesk.widgets.text_layout import align_by_first_letter
 
+# Styles that can be saved with a prompt.
 _STYLES = ("general", "precise")
-"""Styles that can be saved with a prompt."""
 
 
 class SystemPromptTab(QFrame):

@@ -30,8 +30,8 @@ from qwendesk.widgets.icons import pixmap
 from qwendesk.widgets.text_layout import draw_line
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
+# Distance in pixels between the panel's edge and the background of a row.
 _SIDE = 12
-"""Distance in pixels between the panel's edge and the background of a row."""
 _INNER = 10
 _RADIUS = 8
 _ICON = 14

@@ -75,8 +75,8 @@ class _Days:
 
 ROW_ROLE = Qt.ItemDataRole.UserRole
 Index = QModelIndex | QPersistentModelIndex
+# MIME type of dragged chats: their ids, separated by spaces.
 CHATS_DRAGGED = "application/x-qwendesk-chats"
-"""MIME type of dragged chats: their ids, separated by spaces."""
 _ROOT = QModelIndex()
 
 

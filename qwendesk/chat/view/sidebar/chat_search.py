@@ -25,8 +25,8 @@ from qwendesk.widgets.text_layout import draw_line
 from qwendesk.widgets.theme_keeper import current_theme
 
 _SIDE, _INNER, _RADIUS = 12, 10, 8
+# Share of the width used for the snippet: widths are measured without bold, and bold words need more space.
 _BOLD_FACTOR = 0.95
-"""Share of the width used for the snippet: widths are measured without bold, and bold words need more space."""
 _ROOT = QModelIndex()
 
 
@@ -187,8 +187,8 @@ def _elided(snippet: tuple[tuple[str, bool], ...], metrics: QFontMetrics, width:
     return (*kept, ("…", False))
 
 
+# Characters that are shown before the first match.
 _BEFORE_MATCH = 12
-"""Characters that are shown before the first match."""
 
 
 def _from_first_match(snippet: tuple[tuple[str, bool], ...]) -> tuple[tuple[str, bool], ...]:

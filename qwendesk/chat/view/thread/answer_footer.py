@@ -115,8 +115,8 @@ def _template_note(turn: Turn, intents: TurnIntents) -> AnswerNote:
     return AnswerNote(turn.id, "template", notice, button, wanted, intents, below_last=True)
 
 
+# Width in pixels without the text: the frame, the stylesheet's padding and the style's own margin.
 _EXTRA_WIDTH = 14
-"""Width in pixels without the text: the frame, the stylesheet's padding and the style's own margin."""
 
 
 class StatsChip(QToolButton):

@@ -24,8 +24,8 @@ from qwendesk.widgets.step_budget import StepBudget
 from qwendesk.widgets.text_pane import TextPane
 from qwendesk.widgets.theme_keeper import current_theme
 
+# Pixels between an answer and the next question, in addition to the gap between messages.
 _BOTTOM_MARGIN = 14
-"""Pixels between an answer and the next question, in addition to the gap between messages."""
 
 
 class AssistantMessage(QWidget):

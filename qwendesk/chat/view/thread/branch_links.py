@@ -15,8 +15,8 @@ from qwendesk.widgets.bind import bind, bind_field
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.tasks import window_tasks
 
+# Characters of a chat's title that are shown in a link.
 _LONGEST_TITLE = 60
-"""Characters of a chat's title that are shown in a link."""
 
 
 class BranchLinks(QWidget):

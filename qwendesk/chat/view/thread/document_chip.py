@@ -23,11 +23,11 @@ from qwendesk.widgets.display_texts import document_text
 from qwendesk.widgets.question_dialog import Dialog
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
+# Maximum number of characters shown. More would make the viewer slow.
 _MAX_SHOWN_CHARACTERS = 2_000_000
-"""Maximum number of characters shown. More would make the viewer slow."""
 _MAX_NAME_LENGTH = 32
+# Minimum width of a chip in logical pixels.
 _MIN_WIDTH = 120
-"""Minimum width of a chip in logical pixels."""
 
 
 class DocumentBadge(QToolButton):

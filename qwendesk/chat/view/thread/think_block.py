@@ -14,8 +14,8 @@ from qwendesk.widgets.display_texts import thought_text
 from qwendesk.widgets.text_pane import TextPane, reading_line_format
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
+# Horizontal margin of the text in pixels, aligned with the icon of the header.
 _INSET = 14
-"""Horizontal margin of the text in pixels, aligned with the icon of the header."""
 
 
 class ThinkBlock(QWidget):

@@ -24,8 +24,8 @@ _PREFIX = "inspector.load"
 _BASIC = tuple(key for key, entry in table(LoadOptions).items() if entry.setting.basic)
 _CONTEXTS = (4_096, 8_192, 16_384, 32_768, 65_536, 131_072, 262_144, 524_288, 1_048_576)
 _RESERVES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
+# Maximum of the slider while the model's context length is not known.
 _MOST_CONTEXT = 262_144
-"""Maximum of the slider while the model's context length is not known."""
 
 
 class LoadRows(QWidget):

@@ -12,10 +12,10 @@ from qwendesk.core.units import show_bytes, show_expected, show_rate, show_token
 from qwendesk.engines.pending_state import PendingLoad
 from qwendesk.widgets.rows.option_texts import choice_text, edit_text
 
+# Options for which a number means "auto", with that number.
 AUTO_VALUES: Mapping[str, Any] = {
     "n_ctx": 0, "n_threads": 0, "n_threads_batch": 0, "rope_freq_scale": 0, "yarn_orig_ctx": 0
 }  # fmt: skip
-"""Options for which a number means "auto", with that number."""
 
 
 def is_auto(entry: Entry, value: Any) -> bool:

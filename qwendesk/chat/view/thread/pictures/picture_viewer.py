@@ -195,8 +195,8 @@ class PictureCanvas(QWidget):
         self.zoomed.emit()
 
 
+# Larger pictures are shown as a copy with this longer side, because 60 megapixels would take 240 MB.
 _LONGEST_SIDE = 4096
-"""Larger pictures are shown as a copy with this longer side, because 60 megapixels would take 240 MB."""
 
 
 class PictureViewer(Dialog):

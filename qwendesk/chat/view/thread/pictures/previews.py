@@ -20,8 +20,8 @@ from qwendesk.core.translation import tr
 from qwendesk.decoding.images import DecodedImage, ImageError, decode_image, inspect_image
 
 SUFFIXES: Final = ("png", "jpg", "jpeg", "webp", "gif", "bmp")
+# Longest side of a thumbnail in pixels, which is sharp at 220 logical pixels on a screen with scale 2.
 THUMBNAIL_SIDE: Final = 440
-"""Longest side of a thumbnail in pixels, which is sharp at 220 logical pixels on a screen with scale 2."""
 
 
 class ImagePreview(msgspec.Struct, frozen=True):

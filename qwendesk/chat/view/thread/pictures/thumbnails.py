@@ -15,8 +15,8 @@ from qwendesk.widgets.drag_and_drop import picture_mime
 from qwendesk.widgets.icons import pixmap
 from qwendesk.widgets.theme_keeper import current_theme
 
+# Size of the placeholder for an unreadable picture.
 _ERROR_SIZE = QSize(148, 84)
-"""Size of the placeholder for an unreadable picture."""
 
 
 class PreviewCache:

@@ -26,14 +26,14 @@ from qwendesk.widgets.tasks import window_tasks
 from qwendesk.widgets.text_pane import TextPane
 from qwendesk.widgets.theme_keeper import current_theme
 
+# Characters of the arguments in the header.
 _MOST_SHORT = 60
-"""Characters of the arguments in the header."""
+# Characters of a result that is shown in the header as it is.
 _MOST_RESULT = 48
-"""Characters of a result that is shown in the header as it is."""
+# Characters of arguments, and of a result, that are opened. An imported chat may have longer ones.
 _MOST_OPENED = 2 * MOST_CHARACTERS
-"""Characters of arguments, and of a result, that are opened. An imported chat may have longer ones."""
+# Of a table.
 _MOST_COLUMNS, _MOST_LINES = 12, 200
-"""Of a table."""
 
 
 class ResultTable(msgspec.Struct, frozen=True):
@@ -177,8 +177,8 @@ def as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+# Colours of the lines of a difference by their first character, after the two lines of its head.
 _ROLES = {"+": "text_good", "-": "text_bad"}
-"""Colours of the lines of a difference by their first character, after the two lines of its head."""
 _CELL_PADDING = 4
 
 

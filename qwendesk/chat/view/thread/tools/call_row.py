@@ -23,8 +23,8 @@ from qwendesk.widgets.layouts import FlowLayout
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
 _INSET = 14
+# Pixels that the header's icon and chevron take at its two ends.
 _BESIDE_ICON, _BESIDE_CHEVRON = 40, 34
-"""Pixels that the header's icon and chevron take at its two ends."""
 
 
 class CallRow(QFrame):
