@@ -11,6 +11,7 @@ import pytest
 
 from qwendesk.engine.worker.prompt import Vocabulary
 from qwendesk.engine.worker.template import ChatTemplate
+from tests.engine.worker.process import WorkerProcess, demo_options, worker_process
 from tests.engine.worker.templates import compiled
 
 _DEMO = Path(__file__).parents[3] / "resources" / "demo" / "qwendesk-demo-Q8_0.gguf"
@@ -82,3 +83,11 @@ def open_demo() -> Iterator[Demo]:
 def demo() -> Iterator[Demo]:
     with open_demo() as demo:
         yield demo
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[WorkerProcess]:
+    """A worker with the demo model, for all tests of a file."""
+    with worker_process() as process:
+        process.load(demo_options())
+        yield process

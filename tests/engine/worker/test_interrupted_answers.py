@@ -1,7 +1,5 @@
 """A cut answer goes on: through a real worker and the real demo model, and by the tokens of its prompt."""
 
-from collections.abc import Iterator
-
 import msgspec
 import pytest
 
@@ -10,18 +8,11 @@ from qwendesk.engine import protocol as p
 from qwendesk.engine.worker.prompt import Prompt, build_prompt
 from qwendesk.engine.worker.written_answers import InterruptedAnswer, RecentAnswers
 from tests.engine.worker.conftest import Demo
-from tests.engine.worker.process import Answer, WorkerProcess, demo_options, greedy, user, worker_process
+from tests.engine.worker.process import Answer, WorkerProcess, greedy, user
 
 SPILL = "What is VRAM spill?"
 LONG = "Write a long text"
 THINK, NO_THINK = greedy(), greedy(enable_thinking=False)
-
-
-@pytest.fixture(scope="module")
-def worker() -> Iterator[WorkerProcess]:
-    with worker_process() as process:
-        process.load(demo_options())
-        yield process
 
 
 def begun(*answers: Answer) -> p.Begun:

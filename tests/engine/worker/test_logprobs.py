@@ -1,19 +1,9 @@
 """Log probabilities of the tokens of an answer, and the stop text that ended one."""
 
 import math
-from collections.abc import Iterator
-
-import pytest
 
 from qwendesk.engine import protocol as p
-from tests.engine.worker.process import Answer, WorkerProcess, demo_options, greedy, user, worker_process
-
-
-@pytest.fixture(scope="module")
-def worker() -> Iterator[WorkerProcess]:
-    with worker_process() as process:
-        process.load(demo_options())
-        yield process
+from tests.engine.worker.process import Answer, WorkerProcess, greedy, user
 
 
 def tokens_of(answer: Answer) -> list[p.AnswerToken]:

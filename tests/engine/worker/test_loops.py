@@ -1,7 +1,5 @@
 """Loops are broken: thinking goes on with the answer, an answer stops. With the real engine and the demo model."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from qwendesk.core.generation_options import GenerationOptions
@@ -9,19 +7,12 @@ from qwendesk.engine import protocol as p
 from qwendesk.engine.worker import repetition
 from qwendesk.engine.worker.repetition import FIRST_TOKEN, LoopWatch, Part, Repetition
 from tests.engine.worker.conftest import Demo
-from tests.engine.worker.process import WorkerProcess, demo_options, greedy, user, worker_process
+from tests.engine.worker.process import WorkerProcess, greedy, user
 from tests.engine.worker.test_drafts import Tokens, ask, loaded, oracle, plain_session
 
 QUESTION = "What is VRAM spill?"
 CLOSE = "\n</think>\n\n"
 FOUND = Repetition("period", 4, "again")
-
-
-@pytest.fixture(scope="module")
-def worker() -> Iterator[WorkerProcess]:
-    with worker_process() as process:
-        process.load(demo_options())
-        yield process
 
 
 @pytest.fixture

@@ -3,22 +3,14 @@
 import collections
 import json
 import re
-from collections.abc import Iterator
 
 import pytest
 
 from qwendesk.engine import protocol as p
 from tests.core.test_grammar_bounds import VALID_GRAMMARS
-from tests.engine.worker.process import WorkerProcess, demo_options, greedy, user, worker_process
+from tests.engine.worker.process import WorkerProcess, demo_options, greedy, user
 
 LONG = [user("Write a long text")]
-
-
-@pytest.fixture(scope="module")
-def worker() -> Iterator[WorkerProcess]:
-    with worker_process() as process:
-        process.load(demo_options())
-        yield process
 
 
 def most_common_word(text: str) -> int:

@@ -1,7 +1,6 @@
 """Tool calls with the real engine. The demo model is made to begin them; how they go on is its own choice."""
 
 import json
-from collections.abc import Iterator
 
 import msgspec
 import pytest
@@ -21,14 +20,6 @@ TOOLS = tuple(
     for name, schema in SCHEMAS.items()
 )
 QUESTION = "What is VRAM spill?"
-
-
-@pytest.fixture(scope="module")
-def worker() -> Iterator[WorkerProcess]:
-    with worker_process() as process:
-        report = process.load(demo_options())
-        assert report.template.call_dialect == "xml"
-        yield process
 
 
 @pytest.fixture

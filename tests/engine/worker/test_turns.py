@@ -1,7 +1,6 @@
 """Turns through a real worker and the real demo model: thought, budget, pictures, cache, context, stop."""
 
 import itertools
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,13 +15,6 @@ SPILL_STARTS = "VRAM spill happens when the model needs more GPU memory than the
 SYSTEM = text_message("system", "You are a helpful assistant.")
 THINK, NO_THINK = greedy(), greedy(enable_thinking=False)
 BARE_CLOSE = "\n</think>\n\n"
-
-
-@pytest.fixture(scope="module")
-def worker() -> Iterator[WorkerProcess]:
-    with worker_process() as process:
-        process.load(demo_options())
-        yield process
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """The line with the catalog's date on For this PC, and its button, driven as a user does."""
 
+import asyncio
 import datetime
 from collections.abc import Callable, Iterator
 
@@ -50,14 +51,18 @@ async def open_tab(make_desk: Callable[[], Desk]) -> Desk:
     return desk
 
 
+@pytest.fixture
+def desk(qt_loop: asyncio.Runner, hub: FakeHub, make_desk: Callable[[], Desk]) -> Desk:
+    return qt_loop.run(open_tab(make_desk))
+
+
 def quants(desk: Desk) -> set[str]:
     offer = desk.parts.models.services.offers.state.value.find(MODEL)
     assert offer is not None
     return {quant.quant for quant in offer.quants}
 
 
-async def test_the_button_brings_new_files_into_the_offers(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
-    desk = await open_tab(make_desk)
+async def test_the_button_brings_new_files_into_the_offers(hub: FakeHub, desk: Desk) -> None:
     assert desk.text_of(LINE) == f"Catalog of {load_catalog().date}."
     assert desk.text_of(BUTTON) == "Check for updates"
     assert NEW_QUANT not in quants(desk)
@@ -72,8 +77,7 @@ async def test_the_button_brings_new_files_into_the_offers(hub: FakeHub, make_de
     assert CatalogStore().catalog.find_file(REPO, f"{MODEL}-{NEW_QUANT}.gguf") is not None
 
 
-async def test_cancel_ends_the_look_up(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
-    desk = await open_tab(make_desk)
+async def test_cancel_ends_the_look_up(hub: FakeHub, desk: Desk) -> None:
     desk.click(BUTTON)
     desk.click(BUTTON)
     await desk.parts.models.services.catalog.wait_until_settled()
@@ -81,10 +85,7 @@ async def test_cancel_ends_the_look_up(hub: FakeHub, make_desk: Callable[[], Des
     assert desk.text_of(BUTTON) == "Check for updates"
 
 
-async def test_offline_the_date_is_shown_and_nothing_can_be_looked_up(
-    hub: FakeHub, make_desk: Callable[[], Desk]
-) -> None:
-    desk = await open_tab(make_desk)
+async def test_offline_the_date_is_shown_and_nothing_can_be_looked_up(hub: FakeHub, desk: Desk) -> None:
     desk.parts.services.settings.change({"offline": True})
     date = f"Catalog of {load_catalog().date}."
     assert desk.text_of(LINE) == f"{date} QwenDesk is offline, so it can't check for updates."
@@ -96,8 +97,7 @@ async def test_offline_the_date_is_shown_and_nothing_can_be_looked_up(
     assert hub.seen == []
 
 
-async def test_closing_the_window_ends_a_look_up(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
-    desk = await open_tab(make_desk)
+async def test_closing_the_window_ends_a_look_up(hub: FakeHub, desk: Desk) -> None:
     desk.click(BUTTON)
     await desk.parts.services.models.catalog.close()
     n_seen = len(hub.seen)

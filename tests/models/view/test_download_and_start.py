@@ -16,16 +16,10 @@ from qwendesk.hub.model_folders import read_folders, write_folders
 from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
 from tests.gguf_files import header_of, mmproj_values, model_values, tensor
 from tests.hub.hub_server import FakeHub, running_hub
-from tests.models.view.start_desk import CARD, first_start, with_folder
+from tests.models.view.start_desk import first_start, with_folder
 from tests.window_desk import Desk
 
 REPO, PATH = "unsloth/Qwen3.6-35B-A3B-GGUF", "Qwen3.6-35B-A3B-UD-IQ4_XS.gguf"
-
-
-@pytest.fixture
-def client(client: FakeEngineClient) -> FakeEngineClient:
-    client.devices = (CARD, *client.devices)
-    return client
 
 
 @pytest.fixture

@@ -27,14 +27,13 @@ from qwendesk.widgets.actions import installed
 from qwendesk.widgets.theme_keeper import ThemeKeeper
 from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
 from tests.gguf_files import model_values, tensor, write_model
-from tests.models.view.start_desk import CARD, first_start, with_folder
+from tests.models.view.start_desk import first_start, with_folder
 from tests.window_desk import Desk
 
 
 @pytest.fixture
-def client(client: FakeEngineClient) -> FakeEngineClient:
-    client.devices = (CARD, *client.devices)
-    return client
+def desk(qt_loop: asyncio.Runner, make_desk: Callable[[], Desk]) -> Desk:
+    return qt_loop.run(first_start(make_desk))
 
 
 def a_download(offer: Offer, n_done: int) -> DownloadItem:
@@ -45,8 +44,7 @@ def a_download(offer: Offer, n_done: int) -> DownloadItem:
     return DownloadItem(SavedDownload("one", (QueueFile(file, "/models/x.gguf"),), "running"), n_done, "downloading")
 
 
-async def test_card_names_pc_model_size_folder_and_time(make_desk: Callable[[], Desk]) -> None:
-    desk = await first_start(make_desk)
+async def test_card_names_pc_model_size_folder_and_time(desk: Desk) -> None:
     assert desk.text_of("start.pc").startswith("Your PC: RTX 3090, 24 GB VRAM")
     assert desk.text_of("start.name") == "Qwen3.6-35B-A3B, sees pictures"
     assert (desk.text_of("start.model"), desk.text_of("start.model.size")) == ("UD-IQ4_XS", "16.5 GB")
@@ -74,8 +72,7 @@ async def test_composer_has_no_focus_until_the_demo_is_loaded(
     assert desk.composer_text.hasFocus()
 
 
-async def test_demo_is_labelled_and_opens_the_chat(make_desk: Callable[[], Desk]) -> None:
-    desk = await first_start(make_desk)
+async def test_demo_is_labelled_and_opens_the_chat(desk: Desk) -> None:
     assert "knows a few topics" in desk.text_of("start.demo")
     assert desk.parts.engine.state.requested is None, "nobody asked for the demo yet"
     desk.click("start.demo")
@@ -85,8 +82,7 @@ async def test_demo_is_labelled_and_opens_the_chat(make_desk: Callable[[], Desk]
     assert "You said: Hello" in desk.message(1).answer_view.markdown
 
 
-async def test_pictures_can_be_left_out(make_desk: Callable[[], Desk]) -> None:
-    desk = await first_start(make_desk)
+async def test_pictures_can_be_left_out(desk: Desk) -> None:
     desk.click("start.pictures")
     await desk.until(lambda: desk.text_of("start.mmproj") == "None")
     assert desk.text_of("start.name") == "Qwen3.6-35B-A3B"
@@ -113,9 +109,8 @@ async def test_missing_space_is_shown_and_another_folder_can_be_chosen(
 
 
 async def test_folder_that_onedrive_would_upload_is_named_and_another_can_be_chosen(
-    make_desk: Callable[[], Desk], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk = await first_start(make_desk)
     library, start = desk.parts.models.services.library, desk.parts.models.services.first_start
     laptop = HostEnvironment("win", tmp_path, {"OneDrive": str(tmp_path / "OneDrive")})
     monkeypatch.setattr(library, "_machine", laptop)
@@ -131,8 +126,7 @@ async def test_folder_that_onedrive_would_upload_is_named_and_another_can_be_cho
         await library.set_folders(before)
 
 
-async def test_metered_connection_is_named_before_a_download_of_gigabytes(make_desk: Callable[[], Desk]) -> None:
-    desk = await first_start(make_desk)
+async def test_metered_connection_is_named_before_a_download_of_gigabytes(desk: Desk) -> None:
     assert "metered" not in desk.text_of("start.expect")
 
     desk.parts.models.services.first_start.set_metered(True)
@@ -144,8 +138,7 @@ async def test_metered_connection_is_named_before_a_download_of_gigabytes(make_d
     assert "metered" not in desk.text_of("start.expect")
 
 
-async def test_offline_first_start_keeps_the_other_choices(make_desk: Callable[[], Desk]) -> None:
-    desk = await first_start(make_desk)
+async def test_offline_first_start_keeps_the_other_choices(desk: Desk) -> None:
     desk.parts.services.settings.change({"offline": True})
     try:
         desk.click("start.download")
@@ -247,9 +240,8 @@ def test_free_space_is_known_for_a_folder_to_be_created(tmp_path: Path) -> None:
     assert free > 0
 
 
-async def test_card_shows_progress(make_desk: Callable[[], Desk]) -> None:
+async def test_card_shows_progress(desk: Desk) -> None:
     """A download on its way: percent, a bar, and a button that pauses."""
-    desk = await first_start(make_desk)
     hero = desk.parts.models.services.first_start.state.value.offers.hero
     assert hero is not None
     item = a_download(hero, n_done=2 * GIB)
@@ -329,16 +321,14 @@ async def test_unusable_gpu_is_named_with_what_to_do(
         await parts.close()
 
 
-async def test_used_gpu_is_not_mentioned(make_desk: Callable[[], Desk]) -> None:
-    desk = await first_start(make_desk)
+async def test_used_gpu_is_not_mentioned(desk: Desk) -> None:
     await desk.parts.services.meters.service.sample()
     assert not desk.is_shown("start.gpu")
 
 
 async def test_old_chat_without_a_model_offers_the_recommended_one(
-    make_desk: Callable[[], Desk], keeper: ThemeKeeper, client: FakeEngineClient
+    desk: Desk, keeper: ThemeKeeper, client: FakeEngineClient
 ) -> None:
-    desk = await first_start(make_desk)
     await desk.load_demo()
     await desk.ask("hello")
     assert not desk.is_shown("nomodel")

@@ -1,12 +1,12 @@
 """The tab For this PC, driven as a user does."""
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QWidget
 
-from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.failures import EngineExit
 from qwendesk.core.translation import unbroken
 from qwendesk.core.units import GIB, show_rate
@@ -23,13 +23,6 @@ REPO = f"unsloth/{HERO}-GGUF"
 PATH = f"{HERO}-UD-IQ4_XS.gguf"
 
 
-@pytest.fixture
-def client(client: FakeEngineClient) -> FakeEngineClient:
-    card = DeviceInfo("CUDA0", "RTX 3090", "gpu", "CUDA", 24 * GIB, 23 * GIB)
-    client.devices = (card, *client.devices)
-    return client
-
-
 def tab_of(desk: Desk) -> ForThisPc:
     tab = desk.window.findChild(ForThisPc)
     assert tab is not None
@@ -44,8 +37,12 @@ async def open_tab(make_desk: Callable[[], Desk]) -> Desk:
     return desk
 
 
-async def test_one_card_is_recommended_with_its_fit(make_desk: Callable[[], Desk]) -> None:
-    desk = await open_tab(make_desk)
+@pytest.fixture
+def desk(qt_loop: asyncio.Runner, make_desk: Callable[[], Desk]) -> Desk:
+    return qt_loop.run(open_tab(make_desk))
+
+
+async def test_one_card_is_recommended_with_its_fit(desk: Desk) -> None:
     assert desk.find(f"models.card.{HERO}", QFrame).property("kind") == "hero"
     fit = desk.text_of(f"models.fit.{HERO}")
     assert fit.startswith("Fits in VRAM with vision: ")
@@ -55,9 +52,8 @@ async def test_one_card_is_recommended_with_its_fit(make_desk: Callable[[], Desk
     assert len([each for each in cards if each.objectName().startswith("models.card.")]) == 1
 
 
-async def test_a_licence_that_restricts_is_on_the_card_with_the_download_button(make_desk: Callable[[], Desk]) -> None:
+async def test_a_licence_that_restricts_is_on_the_card_with_the_download_button(desk: Desk) -> None:
     """The licence of other models is only named."""
-    desk = await open_tab(make_desk)
     model = "Qwen3.8-Flash-Next"
     assert desk.is_shown(f"models.licence.{model}")
     assert "needs a separate licence" in desk.text_of(f"models.licence.{model}")
@@ -67,9 +63,8 @@ async def test_a_licence_that_restricts_is_on_the_card_with_the_download_button(
 
 
 async def test_download_button_downloads_with_the_vision_file_if_chosen(
-    make_desk: Callable[[], Desk], monkeypatch: pytest.MonkeyPatch
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk = await open_tab(make_desk)
     services = desk.parts.models.services
     added: list[tuple[str, str, bool]] = []
 
@@ -90,9 +85,8 @@ async def test_download_button_downloads_with_the_vision_file_if_chosen(
 
 
 async def test_other_uploaders_are_named_below_the_quants_and_lead_to_their_files(
-    make_desk: Callable[[], Desk],
+    desk: Desk,
 ) -> None:
-    desk = await open_tab(make_desk)
     other = "bartowski/Qwen_Qwen3.5-35B-A3B-GGUF"
     desk.parts.services.settings.change({"offline": True})
     desk.click(f"models.open.{MEASURED}")
@@ -106,8 +100,7 @@ async def test_other_uploaders_are_named_below_the_quants_and_lead_to_their_file
     assert desk.parts.models.page.shown_tab == "hub"
 
 
-async def test_why_names_quality_and_sources(make_desk: Callable[[], Desk]) -> None:
-    desk = await open_tab(make_desk)
+async def test_why_names_quality_and_sources(desk: Desk) -> None:
     assert not desk.is_shown(f"models.reasons.{MEASURED}")
     desk.click(f"models.why.{MEASURED}")
     text = desk.text_of(f"models.reasons.{MEASURED}")
@@ -118,8 +111,7 @@ async def test_why_names_quality_and_sources(make_desk: Callable[[], Desk]) -> N
     assert not desk.is_shown(f"models.reasons.{MEASURED}")
 
 
-async def test_table_has_every_quant_and_reasons_against_it(make_desk: Callable[[], Desk]) -> None:
-    desk = await open_tab(make_desk)
+async def test_table_has_every_quant_and_reasons_against_it(desk: Desk) -> None:
     desk.click(f"models.open.{MEASURED}")
     offer = desk.parts.models.services.offers.state.value.find(MEASURED)
     assert offer is not None
@@ -130,8 +122,7 @@ async def test_table_has_every_quant_and_reasons_against_it(make_desk: Callable[
     assert not desk.is_shown(f"models.get.{MEASURED}.Q8_0")
 
 
-async def test_measured_speed_replaces_the_estimate(make_desk: Callable[[], Desk], tmp_path: Path) -> None:
-    desk = await open_tab(make_desk)
+async def test_measured_speed_replaces_the_estimate(desk: Desk, tmp_path: Path) -> None:
     desk.click(f"models.open.{HERO}")
     reported = desk.text_of(f"models.about.{HERO}")
     assert unbroken("94 tok/s at 120K, 71 at 256K (RTX 3090, CUDA, Qwen3.5-35B-A3B UD-Q3_K_XL)") in reported
@@ -169,10 +160,7 @@ async def test_fit_that_leaves_little_ram_is_shown_as_tight(
 
 
 @pytest.mark.parametrize("theme", ["dark", "light"])
-async def test_download_buttons_of_the_table_look_like_buttons_unless_disabled(
-    make_desk: Callable[[], Desk], theme: ThemeChoice
-) -> None:
-    desk = await open_tab(make_desk)
+async def test_download_buttons_of_the_table_look_like_buttons_unless_disabled(desk: Desk, theme: ThemeChoice) -> None:
     app_theme().choose(theme)
     desk.click(f"models.open.{HERO}")
     await settle()
@@ -185,8 +173,7 @@ async def test_download_buttons_of_the_table_look_like_buttons_unless_disabled(
     assert disabled.pixelColor(6, disabled.height() // 2).alpha() == 0
 
 
-async def test_quants_that_do_not_fit_are_folded_below_those_that_do(make_desk: Callable[[], Desk]) -> None:
-    desk = await open_tab(make_desk)
+async def test_quants_that_do_not_fit_are_folded_below_those_that_do(desk: Desk) -> None:
     desk.parts.models.services.offers._ram_bytes = 8 * GIB
     desk.click("models.pc.again")
     await desk.until(lambda: desk.parts.models.services.offers.state.value.pc.ram_bytes == 8 * GIB)
@@ -206,8 +193,7 @@ async def test_quants_that_do_not_fit_are_folded_below_those_that_do(make_desk: 
     assert not any(desk.is_shown(f"models.get.{HERO}.{quant}") for quant in too_large)
 
 
-async def test_the_table_begins_with_the_quants_that_are_fastest_here(make_desk: Callable[[], Desk]) -> None:
-    desk = await open_tab(make_desk)
+async def test_the_table_begins_with_the_quants_that_are_fastest_here(desk: Desk) -> None:
     desk.click(f"models.open.{HERO}")
     await settle()
     offer = desk.parts.models.services.offers.state.value.find(HERO)
@@ -218,8 +204,7 @@ async def test_the_table_begins_with_the_quants_that_are_fastest_here(make_desk:
     assert max(in_vram) < min(with_experts_in_ram)
 
 
-async def test_present_file_is_loaded_instead_of_downloaded(make_desk: Callable[[], Desk]) -> None:
-    desk = await open_tab(make_desk)
+async def test_present_file_is_loaded_instead_of_downloaded(desk: Desk) -> None:
     tab_of(desk).show_statuses(FileStatuses({(REPO, PATH): "/models/x.gguf"}, frozenset()))
     assert desk.text_of(f"models.download.{HERO}") == "Load"
     desk.click(f"models.download.{HERO}")
@@ -230,8 +215,7 @@ async def test_present_file_is_loaded_instead_of_downloaded(make_desk: Callable[
     await desk.until(lambda: desk.parts.engine.state.report is not None)
 
 
-async def test_button_of_a_running_download_is_disabled(make_desk: Callable[[], Desk]) -> None:
-    desk = await open_tab(make_desk)
+async def test_button_of_a_running_download_is_disabled(desk: Desk) -> None:
     tab_of(desk).show_statuses(FileStatuses({}, frozenset({(REPO, PATH)})))
     assert not desk.find(f"models.download.{HERO}", QPushButton).isEnabled()
 
@@ -264,8 +248,7 @@ async def test_engine_failure_is_shown_and_can_be_retried(
     assert "missing" not in desk.text_of("models.pc.status")
 
 
-async def test_download_that_cannot_start_says_why(make_desk: Callable[[], Desk]) -> None:
-    desk = await open_tab(make_desk)
+async def test_download_that_cannot_start_says_why(desk: Desk) -> None:
     desk.parts.services.settings.change({"offline": True})
     try:
         desk.click(f"models.download.{HERO}")
@@ -275,10 +258,7 @@ async def test_download_that_cannot_start_says_why(make_desk: Callable[[], Desk]
     assert "offline" in desk.text_of("models.pc.problem")
 
 
-async def test_download_without_a_connection_can_be_retried(
-    make_desk: Callable[[], Desk], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    desk = await open_tab(make_desk)
+async def test_download_without_a_connection_can_be_retried(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     before = desk.parts.services.settings.options.hub_endpoint
     desk.parts.services.settings.change({"hub_endpoint": "http://127.0.0.1:9"})
     try:
@@ -299,8 +279,7 @@ async def test_download_without_a_connection_can_be_retried(
     assert added == [(REPO, PATH, True)]
 
 
-async def test_changed_reserve_updates_the_offers(make_desk: Callable[[], Desk]) -> None:
-    desk = await open_tab(make_desk)
+async def test_changed_reserve_updates_the_offers(desk: Desk) -> None:
     assert "of 23.0 GB" in desk.text_of(f"models.fit.{HERO}")
     desk.parts.services.settings.change({"reserve_gb": 4.0})
     try:

@@ -13,8 +13,7 @@ from qwendesk.models.search import HubSearchHit, OpenedRepo, RepoFile
 from qwendesk.models.view.models_page import ORDER
 from qwendesk.widgets.text_labels import ElidedLabel
 from tests.app.test_languages import settle
-from tests.fakes.engine import FakeEngineClient
-from tests.models.view.start_desk import CARD, first_start
+from tests.models.view.start_desk import first_start
 from tests.window_desk import Desk
 
 HERO = "Qwen3.5-35B-A3B"
@@ -27,12 +26,6 @@ def language(request: pytest.FixtureRequest) -> Iterator[None]:
         install_translator(read_language(languages_folder() / f"{request.param}.json"), request.param)
     yield
     install_translator(None)
-
-
-@pytest.fixture
-def client(client: FakeEngineClient) -> FakeEngineClient:
-    client.devices = (CARD, *client.devices)
-    return client
 
 
 def cut_off(page: QWidget) -> set[str]:

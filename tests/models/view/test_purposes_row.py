@@ -1,5 +1,6 @@
 """The choice of a purpose on the tab For this PC, driven as a user does."""
 
+import asyncio
 from collections.abc import Callable
 
 import pytest
@@ -7,19 +8,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFrame, QPushButton
 
-from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.units import GIB
 from qwendesk.models.offers import Offers
 from qwendesk.models.purposes import PURPOSES
 from tests.fakes.engine import FakeEngineClient
 from tests.window_desk import Desk
-
-
-@pytest.fixture
-def client(client: FakeEngineClient) -> FakeEngineClient:
-    card = DeviceInfo("CUDA0", "RTX 3090", "gpu", "CUDA", 24 * GIB, 23 * GIB)
-    client.devices = (card, *client.devices)
-    return client
 
 
 async def open_tab(make_desk: Callable[[], Desk], ram_gb: int = 64) -> Desk:
@@ -29,6 +22,11 @@ async def open_tab(make_desk: Callable[[], Desk], ram_gb: int = 64) -> Desk:
     desk.click("rail.models")
     await offers.update()
     return desk
+
+
+@pytest.fixture
+def desk(qt_loop: asyncio.Runner, make_desk: Callable[[], Desk]) -> Desk:
+    return qt_loop.run(open_tab(make_desk))
 
 
 def offers_of(desk: Desk) -> Offers:
@@ -45,8 +43,7 @@ def checked(desk: Desk) -> list[str]:
     return [each for each in PURPOSES if desk.find(f"models.purpose.{each}", QPushButton).isChecked()]
 
 
-async def test_fast_is_chosen_at_first_and_recommends_what_the_first_start_does(make_desk: Callable[[], Desk]) -> None:
-    desk = await open_tab(make_desk)
+async def test_fast_is_chosen_at_first_and_recommends_what_the_first_start_does(desk: Desk) -> None:
     offers = offers_of(desk)
     assert checked(desk) == ["fast"]
     assert offers.hero is not None
@@ -56,10 +53,7 @@ async def test_fast_is_chosen_at_first_and_recommends_what_the_first_start_does(
 
 
 @pytest.mark.parametrize("with_pictures", [True, False])
-async def test_each_purpose_recommends_the_first_of_its_ranking(
-    make_desk: Callable[[], Desk], with_pictures: bool
-) -> None:
-    desk = await open_tab(make_desk)
+async def test_each_purpose_recommends_the_first_of_its_ranking(desk: Desk, with_pictures: bool) -> None:
     if not with_pictures:
         await desk.parts.models.services.offers.set_pictures(with_pictures=False)
     found = set()
@@ -84,8 +78,7 @@ async def test_each_purpose_recommends_the_first_of_its_ranking(
     assert len(found) > 1
 
 
-async def test_the_purpose_is_kept_when_the_pc_is_planned_again(make_desk: Callable[[], Desk]) -> None:
-    desk = await open_tab(make_desk)
+async def test_the_purpose_is_kept_when_the_pc_is_planned_again(desk: Desk) -> None:
     desk.click("models.purpose.deep")
     desk.click("models.purpose.deep")
     assert checked(desk) == ["deep"], "a second click doesn't turn it off"
@@ -95,8 +88,7 @@ async def test_the_purpose_is_kept_when_the_pc_is_planned_again(make_desk: Calla
     assert hero_cards(desk) == [offers_of(desk).choices["deep"][0].offer.id]
 
 
-async def test_a_purpose_is_chosen_with_the_keyboard(make_desk: Callable[[], Desk]) -> None:
-    desk = await open_tab(make_desk)
+async def test_a_purpose_is_chosen_with_the_keyboard(desk: Desk) -> None:
     for purpose in PURPOSES:
         button = desk.find(f"models.purpose.{purpose}", QPushButton)
         assert button.focusPolicy() & Qt.FocusPolicy.TabFocus

@@ -1,5 +1,6 @@
 """The tab Hugging Face, driven as a user does, against a Hub of our own."""
 
+import asyncio
 import os
 from collections.abc import Callable, Iterator
 
@@ -9,10 +10,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QFrame, QLabel, QLineEdit, QWidget
 
-from qwendesk.core.devices import DeviceInfo
-from qwendesk.core.units import GIB
 from qwendesk.hub import download_part
-from tests.fakes.engine import FakeEngineClient
 from tests.gguf_files import header_of, model_values, tensor
 from tests.hub.hub_server import FakeHub, running_hub
 from tests.window_desk import Desk
@@ -37,13 +35,6 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
         close_session()
 
 
-@pytest.fixture
-def client(client: FakeEngineClient) -> FakeEngineClient:
-    card = DeviceInfo("CUDA0", "RTX 3090", "gpu", "CUDA", 24 * GIB, 23 * GIB)
-    client.devices = (card, *client.devices)
-    return client
-
-
 async def open_tab(make_desk: Callable[[], Desk]) -> Desk:
     desk = make_desk()
     desk.click("rail.models")
@@ -53,6 +44,11 @@ async def open_tab(make_desk: Callable[[], Desk]) -> Desk:
     return desk
 
 
+@pytest.fixture
+def desk(qt_loop: asyncio.Runner, hub: FakeHub, make_desk: Callable[[], Desk]) -> Desk:
+    return qt_loop.run(open_tab(make_desk))
+
+
 async def search(desk: Desk, words: str) -> None:
     query = desk.find("hub.query", QLineEdit)
     query.setText(words)
@@ -60,8 +56,7 @@ async def search(desk: Desk, words: str) -> None:
     await desk.until(lambda: desk.parts.models.services.search.state.value.state in ("done", "failed"))
 
 
-async def test_search_then_open_shows_files_with_sizes_and_fit(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
-    desk = await open_tab(make_desk)
+async def test_search_then_open_shows_files_with_sizes_and_fit(hub: FakeHub, desk: Desk) -> None:
     await search(desk, "model")
     assert desk.is_shown(f"hub.hit.{REPO}")
     desk.click(f"hub.open.{REPO}")
@@ -85,8 +80,7 @@ async def test_the_header_says_whether_mtp_is_inside(hub: FakeHub, make_desk: Ca
     assert "40 layers · MTP inside" in desk.text_of("hub.repo.facts")
 
 
-async def test_models_that_do_not_fit_can_be_hidden(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
-    desk = await open_tab(make_desk)
+async def test_models_that_do_not_fit_can_be_hidden(hub: FakeHub, desk: Desk) -> None:
     await search(desk, "model")
     row = desk.find(f"hub.hit.{HUGE}", QFrame)
     texts = [label.text() for label in row.findChildren(QLabel)]
@@ -97,8 +91,7 @@ async def test_models_that_do_not_fit_can_be_hidden(hub: FakeHub, make_desk: Cal
     assert desk.is_shown(f"hub.hit.{REPO}")
 
 
-async def test_exact_name_opens_the_repository(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
-    desk = await open_tab(make_desk)
+async def test_exact_name_opens_the_repository(hub: FakeHub, desk: Desk) -> None:
     query = desk.find("hub.query", QLineEdit)
     query.setText(REPO)
     desk.click("hub.search")
@@ -119,8 +112,7 @@ async def test_a_licence_that_restricts_is_above_the_files(hub: FakeHub, make_de
         assert ("needs a separate licence" in desk.text_of("hub.repo.licence")) is shown
 
 
-async def test_missing_repository_is_reported(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
-    desk = await open_tab(make_desk)
+async def test_missing_repository_is_reported(hub: FakeHub, desk: Desk) -> None:
     query = desk.find("hub.query", QLineEdit)
     query.setText("someone/nothing-here")
     desk.click("hub.search")
@@ -130,18 +122,14 @@ async def test_missing_repository_is_reported(hub: FakeHub, make_desk: Callable[
     assert desk.find("hub.search", QAbstractButton).isVisible()
 
 
-async def test_models_of_the_catalog_are_shown_before_anything_is_typed(
-    hub: FakeHub, make_desk: Callable[[], Desk]
-) -> None:
-    desk = await open_tab(make_desk)
+async def test_models_of_the_catalog_are_shown_before_anything_is_typed(hub: FakeHub, desk: Desk) -> None:
     await desk.until(lambda: desk.is_shown("hub.hit.unsloth/Qwen3.5-9B-GGUF"))
     texts = [label.text() for label in desk.find("hub.hit.unsloth/Qwen3.5-9B-GGUF", QFrame).findChildren(QLabel)]
     assert any(text.startswith("9B dense") for text in texts)
     assert not hub.requests("GET"), "the catalog needs no network"
 
 
-async def test_search_without_a_connection_can_be_retried(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
-    desk = await open_tab(make_desk)
+async def test_search_without_a_connection_can_be_retried(hub: FakeHub, desk: Desk) -> None:
     desk.parts.services.settings.change({"offline": True})
     try:
         await search(desk, "model")
@@ -158,8 +146,7 @@ async def test_search_without_a_connection_can_be_retried(hub: FakeHub, make_des
     assert not desk.is_shown("hub.retry")
 
 
-async def test_offline_message_says_what_still_works(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
-    desk = await open_tab(make_desk)
+async def test_offline_message_says_what_still_works(hub: FakeHub, desk: Desk) -> None:
     desk.parts.services.settings.change({"offline": True})
     try:
         await search(desk, "model")
@@ -169,15 +156,13 @@ async def test_offline_message_says_what_still_works(hub: FakeHub, make_desk: Ca
     assert "For this PC" in desk.text_of("hub.status")
 
 
-async def test_search_without_results_says_so(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
-    desk = await open_tab(make_desk)
+async def test_search_without_results_says_so(hub: FakeHub, desk: Desk) -> None:
     await search(desk, "zebra")
     assert "No GGUF models" in desk.text_of("hub.status")
     assert "zebra" in desk.text_of("hub.status")
 
 
-async def test_download_from_a_repository_joins_the_queue(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
-    desk = await open_tab(make_desk)
+async def test_download_from_a_repository_joins_the_queue(hub: FakeHub, desk: Desk) -> None:
     desk.find("hub.query", QLineEdit).setText(REPO)
     desk.click("hub.search")
     await desk.until(lambda: desk.is_shown("hub.get.Model-4B-Q4_K_M"))
@@ -190,9 +175,8 @@ async def test_download_from_a_repository_joins_the_queue(hub: FakeHub, make_des
 
 
 async def test_button_shows_failed_downloads_and_flagged_files(
-    hub: FakeHub, make_desk: Callable[[], Desk], monkeypatch: pytest.MonkeyPatch
+    hub: FakeHub, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk = await open_tab(make_desk)
     models, get = desk.parts.models, "hub.get.Model-4B-Q4_K_M"
     models.services.downloads.start()
     desk.find("hub.query", QLineEdit).setText(REPO)
@@ -213,8 +197,7 @@ async def test_button_shows_failed_downloads_and_flagged_files(
     await desk.until(lambda: desk.is_shown("models.my.1"))
 
 
-async def test_changed_sort_order_searches_again(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
-    desk = await open_tab(make_desk)
+async def test_changed_sort_order_searches_again(hub: FakeHub, desk: Desk) -> None:
     await search(desk, "model")
     action = desk.window.findChild(QAction, "hub.sort.likes")
     assert action is not None
@@ -235,9 +218,8 @@ async def test_changed_sort_order_searches_again(hub: FakeHub, make_desk: Callab
     ],
 )
 async def test_a_pasted_name_or_link_opens_the_repository_with_its_file_first(
-    hub: FakeHub, make_desk: Callable[[], Desk], pasted: str, first: str
+    hub: FakeHub, desk: Desk, pasted: str, first: str
 ) -> None:
-    desk = await open_tab(make_desk)
     desk.find("hub.query", QLineEdit).setText(pasted)
     desk.click("hub.search")
     await desk.until(lambda: desk.is_shown("hub.repo.named"))
@@ -248,8 +230,7 @@ async def test_a_pasted_name_or_link_opens_the_repository_with_its_file_first(
     assert first in gets[0].objectName()
 
 
-async def test_a_quant_that_is_not_there_is_said(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
-    desk = await open_tab(make_desk)
+async def test_a_quant_that_is_not_there_is_said(hub: FakeHub, desk: Desk) -> None:
     desk.find("hub.query", QLineEdit).setText(f"{REPO}:UD-Q9_XL")
     desk.click("hub.search")
     await desk.until(lambda: desk.is_shown("hub.repo.named"))

@@ -158,11 +158,6 @@ def test_unfinished_block_is_shown_as_if_finished(half: str, shown: str) -> None
     assert complete(half) == shown
 
 
-def test_raw_html_is_shown_as_text() -> None:
-    block = blocks_of_text("<b>bold</b>\n\n<script>x</script>")
-    assert [each.kind for each in block] == ["paragraph_open", "paragraph_open"]
-
-
 @pytest.mark.parametrize(
     ("text", "formulas"),
     [

@@ -38,3 +38,9 @@ def make(qt_loop: asyncio.Runner, keeper: ThemeKeeper) -> Iterator[Callable[...,
     yield make
     for desk in desks:
         qt_loop.run(desk.parts.close())
+
+
+@pytest.fixture
+def desk(make: Callable[[], InspectorDesk]) -> InspectorDesk:
+    """A window with a GPU and without a model."""
+    return make()

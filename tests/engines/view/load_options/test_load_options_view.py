@@ -22,8 +22,7 @@ from tests.engines.view.load_options.inspector_desk import InspectorDesk
 from tests.fakes.engine import ScriptedAnswer
 
 
-async def test_load_options_are_closed_at_first_and_show_the_memory(make: Callable[[], InspectorDesk]) -> None:
-    desk = make()
+async def test_load_options_are_closed_at_first_and_show_the_memory(desk: InspectorDesk) -> None:
     assert not desk.is_shown("inspector")
     desk.toggle()
     assert desk.is_shown("inspector.load.nothing")
@@ -32,10 +31,7 @@ async def test_load_options_are_closed_at_first_and_show_the_memory(make: Callab
     assert not desk.is_shown("inspector")
 
 
-async def test_measured_speed_is_shown_until_another_placement_is_chosen(
-    make: Callable[[], InspectorDesk], model: Path
-) -> None:
-    desk = make()
+async def test_measured_speed_is_shown_until_another_placement_is_chosen(desk: InspectorDesk, model: Path) -> None:
     await desk.open(model)
     assert "Measured" not in desk.text_of("inspector.memory.speed")
     report = desk.parts.engine.state.report
@@ -47,8 +43,7 @@ async def test_measured_speed_is_shown_until_another_placement_is_chosen(
     await desk.until(lambda: "Measured" not in desk.text_of("inspector.memory.speed"))
 
 
-async def test_slider_updates_the_memory_bar(make: Callable[[], InspectorDesk], model: Path) -> None:
-    desk = make()
+async def test_slider_updates_the_memory_bar(desk: InspectorDesk, model: Path) -> None:
     await desk.open(model)
     assert not desk.is_shown("inspector.load.reload"), "what is loaded is what was asked for"
     amount, segments = desk.text_of("inspector.memory.0.amount"), desk.find("inspector.memory.0.bar", VramBar).segments
@@ -62,8 +57,7 @@ async def test_slider_updates_the_memory_bar(make: Callable[[], InspectorDesk], 
     assert desk.is_shown("inspector.load.reload")
 
 
-async def test_values_decided_for_auto_are_shown(make: Callable[[], InspectorDesk], model: Path) -> None:
-    desk = make()
+async def test_values_decided_for_auto_are_shown(desk: InspectorDesk, model: Path) -> None:
     await desk.open(model)
     desk.click("inspector.load.advanced")
     decided = desk.parts.engine.state.report.options
@@ -73,10 +67,7 @@ async def test_values_decided_for_auto_are_shown(make: Callable[[], InspectorDes
     assert desk.text_of("inspector.load.gpu.n_cpu_moe.flag") == "--n-cpu-moe"
 
 
-async def test_conflicting_options_are_shown_and_cannot_be_loaded(
-    make: Callable[[], InspectorDesk], model: Path
-) -> None:
-    desk = make()
+async def test_conflicting_options_are_shown_and_cannot_be_loaded(desk: InspectorDesk, model: Path) -> None:
     await desk.open(model)
     service = desk.parts.services.pending_load
     service.change({"type_v": "q8_0"})
@@ -94,9 +85,8 @@ async def test_conflicting_options_are_shown_and_cannot_be_loaded(
 
 @pytest.mark.parametrize("length", ["2000000", "20000000"])
 async def test_an_impossible_context_length_is_named_once_and_has_no_estimate(
-    make: Callable[[], InspectorDesk], model: Path, length: str
+    desk: InspectorDesk, model: Path, length: str
 ) -> None:
-    desk = make()
     await desk.open(model)
     field = desk.find("inspector.load.context.n_ctx", QLineEdit)
     field.setFocus()
@@ -114,8 +104,7 @@ async def test_an_impossible_context_length_is_named_once_and_has_no_estimate(
     await desk.until(lambda: desk.is_shown("inspector.memory.0.fit"))
 
 
-async def test_options_that_do_not_fit_show_the_missing_memory(make: Callable[[], InspectorDesk], model: Path) -> None:
-    desk = make()
+async def test_options_that_do_not_fit_show_the_missing_memory(desk: InspectorDesk, model: Path) -> None:
     await desk.open(model)
     service = desk.parts.services.pending_load
     for key, value in (("n_gpu_layers", "all"), ("n_cpu_moe", 0), ("type_k", "f32"), ("n_ctx", 262_144)):
@@ -127,8 +116,7 @@ async def test_options_that_do_not_fit_show_the_missing_memory(make: Callable[[]
     assert not desk.is_shown("inspector.load.reload"), "nothing is left to apply"
 
 
-async def test_the_memory_card_follows_the_reserve(make: Callable[[], InspectorDesk], model: Path) -> None:
-    desk = make()
+async def test_the_memory_card_follows_the_reserve(desk: InspectorDesk, model: Path) -> None:
     await desk.open(model)
     amount = desk.text_of("inspector.memory.0.amount")
     desk.slide("inspector.load.memory.reserve_gb.slider", 8)
@@ -150,8 +138,7 @@ async def test_what_needs_a_gpu_cannot_be_chosen_without_one(make: Callable[...,
             assert desk.is_shown(f"inspector.load.{option}.remark") is not has_gpu
 
 
-async def test_a_reload_waits_for_the_answer_and_keeps_the_chat(make: Callable[[], InspectorDesk], model: Path) -> None:
-    desk = make()
+async def test_a_reload_waits_for_the_answer_and_keeps_the_chat(desk: InspectorDesk, model: Path) -> None:
     await desk.open(model)
     desk.slide("inspector.load.context.n_ctx.slider", 2)
     await desk.until(lambda: desk.find("inspector.load.reload", QAbstractButton).isEnabled())
@@ -216,9 +203,8 @@ async def test_a_saved_context_length_is_used_whatever_loads_the_model(make: Cal
 
 
 async def test_a_vision_file_that_was_set_survives_a_reload_and_another_change(
-    make: Callable[[], InspectorDesk], tmp_path: Path
+    desk: InspectorDesk, tmp_path: Path
 ) -> None:
-    desk = make()
     await desk.load(paths.demo_model())
     pending, profiles = desk.parts.services.pending_load, desk.parts.services.profiles
     found = pending.pending.requested
@@ -235,8 +221,7 @@ async def test_a_vision_file_that_was_set_survives_a_reload_and_another_change(
     assert pending.pending.requested == msgspec.structs.replace(found, n_ctx=4096)
 
 
-async def test_command_is_copied_and_shown_on_the_engine_page(make: Callable[[], InspectorDesk], model: Path) -> None:
-    desk = make()
+async def test_command_is_copied_and_shown_on_the_engine_page(desk: InspectorDesk, model: Path) -> None:
     await desk.open(model)
     desk.parts.services.pending_load.change({"n_ctx": 16_384})
     text = desk.find("inspector.command.text", QPlainTextEdit)
@@ -248,8 +233,7 @@ async def test_command_is_copied_and_shown_on_the_engine_page(make: Callable[[],
     assert "PARAMETER num_ctx 16384" in text.toPlainText()
 
 
-async def test_search_finds_a_flag_by_its_llama_cpp_name(make: Callable[[], InspectorDesk], model: Path) -> None:
-    desk = make()
+async def test_search_finds_a_flag_by_its_llama_cpp_name(desk: InspectorDesk, model: Path) -> None:
     await desk.open(model)
     assert not desk.has("inspector.load.gpu.tensor_split")
     desk.find("inspector.load.search", QLineEdit).setText("tensor-split")
@@ -260,10 +244,7 @@ async def test_search_finds_a_flag_by_its_llama_cpp_name(make: Callable[[], Insp
     assert not desk.is_shown("inspector.load.gpu.tensor_split.row")
 
 
-async def test_the_context_slider_reaches_what_yarn_reaches_and_says_the_cost(
-    make: Callable[[], InspectorDesk], model: Path
-) -> None:
-    desk = make()
+async def test_the_context_slider_reaches_what_yarn_reaches_and_says_the_cost(desk: InspectorDesk, model: Path) -> None:
     await desk.open(model)
     slider = desk.find("inspector.load.context.n_ctx.slider", QSlider)
     assert not desk.is_shown("inspector.load.context.n_ctx.remark")
@@ -275,10 +256,7 @@ async def test_the_context_slider_reaches_what_yarn_reaches_and_says_the_cost(
     await desk.until(lambda: not desk.is_shown("inspector.load.context.n_ctx.remark"))
 
 
-async def test_search_knows_spellings_of_flags_and_says_why_one_has_no_effect(
-    make: Callable[[], InspectorDesk], model: Path
-) -> None:
-    desk = make()
+async def test_search_knows_spellings_of_flags_and_says_why_one_has_no_effect(desk: InspectorDesk, model: Path) -> None:
     await desk.open(model)
     search = desk.find("inspector.load.search", QLineEdit)
 
@@ -308,10 +286,7 @@ async def test_search_knows_spellings_of_flags_and_says_why_one_has_no_effect(
     assert not desk.is_shown("inspector.load.search.note")
 
 
-async def test_the_vllm_command_says_whether_a_format_fits_the_card(
-    make: Callable[[], InspectorDesk], model: Path
-) -> None:
-    desk = make()
+async def test_the_vllm_command_says_whether_a_format_fits_the_card(desk: InspectorDesk, model: Path) -> None:
     await desk.open(model)
     desk.parts.services.pending_load.state.update(base_repo="Qwen/Qwen3.5-35B-A3B")  # as for a file of the catalog
     desk.click("inspector.command.vllm")

@@ -1,6 +1,5 @@
 """Load options of a model that isn't loaded: set in the inspector, kept for its next load."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
@@ -20,8 +19,7 @@ def is_about(desk: InspectorDesk, model: Path) -> bool:
     return pending.requested is not None and pending.requested.model == str(model) and pending.plan is not None
 
 
-async def test_options_are_set_before_the_first_load(make: Callable[[], InspectorDesk], model: Path) -> None:
-    desk = make()
+async def test_options_are_set_before_the_first_load(desk: InspectorDesk, model: Path) -> None:
     await prepared(desk, model)
     assert desk.text_of("inspector.load.unloaded").startswith(f"Options for {model.stem}, which isn't loaded.")
     assert desk.text_of("inspector.load.reload") == "Load"
@@ -37,10 +35,7 @@ async def test_options_are_set_before_the_first_load(make: Callable[[], Inspecto
     assert not desk.is_shown("inspector.load.unloaded")
 
 
-async def test_options_set_before_a_load_are_used_by_every_later_load(
-    make: Callable[[], InspectorDesk], model: Path
-) -> None:
-    desk = make()
+async def test_options_set_before_a_load_are_used_by_every_later_load(desk: InspectorDesk, model: Path) -> None:
     await prepared(desk, model)
     desk.parts.services.pending_load.change({"n_ctx": 8192})
     await desk.load(model)
@@ -48,9 +43,8 @@ async def test_options_set_before_a_load_are_used_by_every_later_load(
 
 
 async def test_another_models_options_leave_the_loaded_model_alone(
-    make: Callable[[], InspectorDesk], model: Path, tmp_path: Path
+    desk: InspectorDesk, model: Path, tmp_path: Path
 ) -> None:
-    desk = make()
     await desk.open(model)
     n_loads = len(desk.loads)
     other = write_hollow(tmp_path / "Qwen3.5-9B-Q4_K_M.gguf", "9b")
@@ -72,10 +66,7 @@ async def test_another_models_options_leave_the_loaded_model_alone(
     assert desk.loads[-1].options.model == str(other)
 
 
-async def test_loading_another_model_shows_its_options(
-    make: Callable[[], InspectorDesk], model: Path, tmp_path: Path
-) -> None:
-    desk = make()
+async def test_loading_another_model_shows_its_options(desk: InspectorDesk, model: Path, tmp_path: Path) -> None:
     other = write_hollow(tmp_path / "Qwen3.5-9B-Q4_K_M.gguf", "9b")
     await prepared(desk, other)
     await desk.load(model)
@@ -83,10 +74,7 @@ async def test_loading_another_model_shows_its_options(
     assert desk.parts.services.pending_load.pending.is_loaded
 
 
-async def test_an_unreadable_file_says_why_and_cannot_be_loaded(
-    make: Callable[[], InspectorDesk], tmp_path: Path
-) -> None:
-    desk = make()
+async def test_an_unreadable_file_says_why_and_cannot_be_loaded(desk: InspectorDesk, tmp_path: Path) -> None:
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"no model")
     desk.parts.models.actions.show_options(str(broken))
@@ -96,10 +84,9 @@ async def test_an_unreadable_file_says_why_and_cannot_be_loaded(
 
 
 async def test_the_command_of_a_model_that_is_not_loaded_has_its_own_sampling(
-    make: Callable[[], InspectorDesk], model: Path, tmp_path: Path
+    desk: InspectorDesk, model: Path, tmp_path: Path
 ) -> None:
     """This one's header has no template, so it can't think, whatever the open chat does."""
-    desk = make()
     await desk.open(model)
     other = write_hollow(tmp_path / "Qwen3.6-27B-Q4_K_M.gguf", "27b")
     await prepared(desk, other)

@@ -1,6 +1,5 @@
 """Commands of other programs: what they mean here, from the inspector and from the composer."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QMimeData
@@ -23,10 +22,7 @@ def composer_text(desk: InspectorDesk) -> str:
     return desk.parts.window.chat_page.composer.text.toPlainText()
 
 
-async def test_a_pasted_command_shows_what_it_means_and_is_applied(
-    make: Callable[[], InspectorDesk], model: Path
-) -> None:
-    desk = make()
+async def test_a_pasted_command_shows_what_it_means_and_is_applied(desk: InspectorDesk, model: Path) -> None:
     await desk.open(model)
     desk.click("inspector.paste")
     field = desk.find("command.text", QPlainTextEdit)
@@ -52,9 +48,8 @@ async def test_a_pasted_command_shows_what_it_means_and_is_applied(
 
 
 async def test_a_command_is_for_the_model_that_it_names_if_that_is_here(
-    make: Callable[[], InspectorDesk], model: Path, tmp_path: Path
+    desk: InspectorDesk, model: Path, tmp_path: Path
 ) -> None:
-    desk = make()
     await desk.open(model)
     folder = tmp_path / "models"
     folder.mkdir()
@@ -74,8 +69,7 @@ async def test_a_command_is_for_the_model_that_it_names_if_that_is_here(
     await desk.parts.models.services.library.set_folders(before)
 
 
-async def test_the_system_prompt_of_a_modelfile_is_set_for_the_open_chat(make: Callable[[], InspectorDesk]) -> None:
-    desk = make()
+async def test_the_system_prompt_of_a_modelfile_is_set_for_the_open_chat(desk: InspectorDesk) -> None:
     desk.parts.engines_view.show_command('FROM qwen3.5:9b\nSYSTEM """\nBe brief.\nBe kind.\n"""\n')
     assert desk.text_of("command.changes") == "System prompt of the open chat: Be brief. Be kind."
     assert desk.parts.chat.settings.system_prompt == "", "looking changes nothing"
@@ -84,8 +78,7 @@ async def test_the_system_prompt_of_a_modelfile_is_set_for_the_open_chat(make: C
     assert desk.parts.chat.settings.system_prompt.strip() == "Be brief.\nBe kind."
 
 
-async def test_a_link_to_a_model_is_looked_for(make: Callable[[], InspectorDesk]) -> None:
-    desk = make()
+async def test_a_link_to_a_model_is_looked_for(desk: InspectorDesk) -> None:
     searched: list[str] = []
     desk.parts.models.actions.search_asked.disconnect()
     desk.parts.models.actions.search_asked.connect(searched.append)
@@ -95,8 +88,7 @@ async def test_a_link_to_a_model_is_looked_for(make: Callable[[], InspectorDesk]
     assert searched == ["unsloth/Qwen3.5-9B-GGUF"]
 
 
-async def test_without_a_model_a_command_still_says_what_it_means(make: Callable[[], InspectorDesk]) -> None:
-    desk = make()
+async def test_without_a_model_a_command_still_says_what_it_means(desk: InspectorDesk) -> None:
     desk.parts.engines_view.show_command("ollama run qwen3.5:35b")
     assert desk.text_of("command.changes") == "This sets no option."
     desk.find("command.text", QPlainTextEdit).setPlainText("llama-server -m /models/a.gguf -c 8192")
@@ -105,10 +97,7 @@ async def test_without_a_model_a_command_still_says_what_it_means(make: Callable
     assert not desk.is_shown("command.memory")
 
 
-async def test_composer_asks_about_a_pasted_command_and_never_blocks(
-    make: Callable[[], InspectorDesk], model: Path
-) -> None:
-    desk = make()
+async def test_composer_asks_about_a_pasted_command_and_never_blocks(desk: InspectorDesk, model: Path) -> None:
     await desk.load(model)
     command = "llama-server -m a.gguf -c 8192"
     paste(desk, command)
@@ -126,8 +115,7 @@ async def test_composer_asks_about_a_pasted_command_and_never_blocks(
     assert not desk.is_shown("composer.pasted.show")
 
 
-async def test_composer_leaves_a_question_about_a_command_alone(make: Callable[[], InspectorDesk]) -> None:
-    desk = make()
+async def test_composer_leaves_a_question_about_a_command_alone(desk: InspectorDesk) -> None:
     desk.parts.window.chat_page.composer.text.setPlainText("What does this do? ")
     desk.parts.window.chat_page.composer.text.selectAll()
     cursor = desk.parts.window.chat_page.composer.text.textCursor()
@@ -137,8 +125,7 @@ async def test_composer_leaves_a_question_about_a_command_alone(make: Callable[[
     assert not desk.is_shown("composer.pasted.show")
 
 
-async def test_a_pasted_name_of_a_model_leads_to_its_files(make: Callable[[], InspectorDesk], model: Path) -> None:
-    desk = make()
+async def test_a_pasted_name_of_a_model_leads_to_its_files(desk: InspectorDesk, model: Path) -> None:
     await desk.load(model)
     searched: list[str] = []
     desk.parts.models.actions.search_asked.disconnect()
