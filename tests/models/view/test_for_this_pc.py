@@ -84,9 +84,7 @@ async def test_download_button_downloads_with_the_vision_file_if_chosen(
     assert added == [(REPO, PATH, True), (REPO, offer.recommended.path, False)]
 
 
-async def test_other_uploaders_are_named_below_the_quants_and_lead_to_their_files(
-    desk: Desk,
-) -> None:
+async def test_other_uploaders_are_named_below_the_quants_and_lead_to_their_files(desk: Desk) -> None:
     other = "bartowski/Qwen_Qwen3.5-35B-A3B-GGUF"
     desk.parts.services.settings.change({"offline": True})
     desk.click(f"models.open.{MEASURED}")
@@ -98,6 +96,7 @@ async def test_other_uploaders_are_named_below_the_quants_and_lead_to_their_file
     assert opened.value.opened.repo == other
     assert opened.value.opened.items, "offline those of the catalog"
     assert desk.parts.models.page.shown_tab == "hub"
+    desk.parts.services.settings.change({"offline": False})
 
 
 async def test_why_names_quality_and_sources(desk: Desk) -> None:
