@@ -1,19 +1,18 @@
 """App: builds the services of all features, for the window and the command line. No Qt."""
 
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from qwendesk.bench.services import BenchServices
 from qwendesk.chat.chat_services import ChatServices
-from qwendesk.chat.question_files import ask_in_new_chat
 from qwendesk.chat.state_files import StateFiles
 from qwendesk.core import releases
 from qwendesk.core.engine_manifest import EnginePack
 from qwendesk.core.observed import Observed
-from qwendesk.core.options import LoadOptions
 from qwendesk.core.owner import Owner
+from qwendesk.core.translation import tr
 from qwendesk.engine.answer_meter import AnswerMeter
 from qwendesk.engine.client import WorkerClient
 from qwendesk.engine.contract import BenchClient, EngineClient
@@ -28,26 +27,17 @@ from qwendesk.engines.load_decision import decide as decide_by_header
 from qwendesk.engines.load_planner import LoadPlanner
 from qwendesk.engines.measurements import Measurements
 from qwendesk.engines.outgrown_service import OutgrownService
-from qwendesk.engines.pc_trial.service import PcTrial
 from qwendesk.engines.pending_load import PendingLoadService
-from qwendesk.engines.self_test import SelfTest
 from qwendesk.engines.services import InstalledEngines
 from qwendesk.games.service import GameMode, GameSources, sources_of_this_pc
 from qwendesk.hardware.snapshot import Snapshot
-from qwendesk.help.app_updates import AppUpdates
 from qwendesk.hub.header_cache import HeaderCache
-from qwendesk.mcp.service import McpService
-from qwendesk.mcp.tools import join_servers
+from qwendesk.mcp.server_config import server_list_file
 from qwendesk.meters.services import MeterServices, MeterSource
 from qwendesk.models.library_service import LibraryService
 from qwendesk.models.services import ModelFiles, ModelServices
 from qwendesk.remote.routed_client import RoutedClient
 from qwendesk.remote.service import RemoteService
-from qwendesk.server.requests import n_waiting_clients
-from qwendesk.server.served_models import ServedModels, named_models
-from qwendesk.server.service import ServerService
-from qwendesk.server.setups.service import SetupService
-from qwendesk.server.switch import ServerSwitch
 from qwendesk.settings.privacy_service import PrivacyService
 from qwendesk.settings.profiles import ProfilesService
 from qwendesk.settings.service import SettingsService
@@ -57,6 +47,16 @@ from qwendesk.toolbox.knowledge.folder_indexes import FolderIndexes
 from qwendesk.toolbox.note_tools import note_tools
 from qwendesk.toolbox.notes import NoteService
 from qwendesk.toolbox.service import ToolService, consents_file
+
+if TYPE_CHECKING:
+    from qwendesk.bench.services import BenchServices
+    from qwendesk.engines.pc_trial.service import PcTrial
+    from qwendesk.engines.self_test import SelfTest
+    from qwendesk.help.app_updates import AppUpdates
+    from qwendesk.mcp.service import McpService
+    from qwendesk.server.service import ServerService
+    from qwendesk.server.setups.service import SetupService
+    from qwendesk.server.switch import ServerSwitch
 
 
 class Doubles(msgspec.Struct, frozen=True):
@@ -68,7 +68,7 @@ class Doubles(msgspec.Struct, frozen=True):
     make_bench_client: Callable[[], BenchClient] | None = None
     meters: MeterSource = MeterSource()
     games: GameSources | None = None
-    pc_trial: PcTrial | None = None
+    pc_trial: "PcTrial | None" = None
 
 
 NO_DOUBLES = Doubles()
@@ -89,10 +89,14 @@ class App(Owner):
         """Nothing runs yet. Without `engines` there is no choice of engine. `decide` replaces the planner."""
         super().__init__()
         own = self.own
-        make_client = engines.client if engines is not None else WorkerClient
+        self._decide, self._doubles = decide, doubles
+        self._make_client = engines.client if engines is not None else WorkerClient
 
         # What later services tell earlier ones.
-        snapshot, addresses = Observed[Snapshot | None](None), Observed[tuple[str, ...]](())
+        self.snapshot = snapshot = Observed[Snapshot | None](None)
+        self._addresses = addresses = Observed[tuple[str, ...]](())
+        self.measuring = Observed("")
+        """The name of the measurement that runs; "" while none does."""
 
         self.settings = settings = own(settings or SettingsService())
         self.profiles = own(ProfilesService())
@@ -144,8 +148,8 @@ class App(Owner):
         self.edits, self.notes = EditHistory(), own(NoteService())
         tools = (*builtin_tools(self.folder_indexes, self.edits, options), *note_tools(self.notes))
         self.toolbox = ToolService(tools, consents_file())
-        self.mcp = own(McpService(options))
-        self.at_close(join_servers(self.mcp, self.toolbox))
+        if server_list_file().path.exists():
+            _ = self.mcp  # its servers offer tools
         self.chat = own(ChatServices(client, engine, options, states=states, tools=self.toolbox, edits=self.edits))
         self.outgrown = own(OutgrownService(self.pending_load.state, self.chat.chat.options))
 
@@ -157,22 +161,6 @@ class App(Owner):
             self.installed = own(
                 InstalledEngines(engines, engine, settings, packs=doubles.packs, network=network, stop_answer=stop)
             )
-        self.self_test = SelfTest(doubles.make_client or make_client, ask_in_new_chat, decide or decide_by_header)
-        self.pc_trial = doubles.pc_trial or PcTrial(every_engine_tried, models.library.largest_first, app=options)
-        self.bench = own(
-            BenchServices(
-                engine,
-                client,
-                planner,
-                make_client=doubles.make_bench_client or make_client,
-                profiles=self.profiles,
-                models=models,
-                presets=self.chat.presets,
-                decide=decide,
-            )
-        )
-
-        # Other programs: games that need the memory, and clients of the server.
         self.game_mode = own(
             GameMode(
                 engine,
@@ -182,27 +170,96 @@ class App(Owner):
                 answers=answers,
             )
         )
-        served = ServedModels(
-            engine, self._model_to_serve, named_models(models.library, options), obstacle=self._load_obstacle
-        )
-        self.server = own(ServerService(client, served, addresses=addresses))
-        self.at_close(self.server.requests.observed.subscribe_field(n_waiting_clients, self.outgrown.note_waiting))
-        self.setups = own(SetupService(self.server.requests.observed))
-        self.server_switch = ServerSwitch(self.server, settings)
         self.privacy = PrivacyService()
-        self.app_updates: AppUpdates | None = None
+        self.app_updates = self._make_app_updates() if releases.RELEASES else None
         """None as long as there is no release."""
-        if releases.RELEASES:
-            self.app_updates = own(AppUpdates(releases.RELEASES, options, models.network.without_token))
 
-    async def _model_to_serve(self) -> LoadOptions:
-        return self.models.last_model.to_serve()
+    # What only some sessions use is imported and built when it is first needed, so that the window opens sooner.
+
+    def _make_app_updates(self) -> "AppUpdates":
+        from qwendesk.help.app_updates import AppUpdates  # noqa: PLC0415
+
+        return self.own(AppUpdates(releases.RELEASES, self.settings.state, self.models.network.without_token))
+
+    @cached_property
+    def mcp(self) -> "McpService":
+        from qwendesk.mcp.service import McpService  # noqa: PLC0415
+        from qwendesk.mcp.tools import join_servers  # noqa: PLC0415
+
+        mcp = self.own(McpService(self.settings.state))
+        self.at_close(join_servers(mcp, self.toolbox))
+        return mcp
+
+    @cached_property
+    def self_test(self) -> "SelfTest":
+        from qwendesk.chat.question_files import ask_in_new_chat  # noqa: PLC0415
+        from qwendesk.engines.self_test import SelfTest  # noqa: PLC0415
+
+        make_client = self._doubles.make_client or self._make_client
+        return SelfTest(make_client, ask_in_new_chat, self._decide or decide_by_header)
+
+    @cached_property
+    def pc_trial(self) -> "PcTrial":
+        from qwendesk.engines.pc_trial.service import PcTrial  # noqa: PLC0415
+
+        find_models, app = self.models.library.largest_first, self.settings.state
+        trial = self._doubles.pc_trial or PcTrial(every_engine_tried, find_models, app=app)
+        name = tr("Measure this PC")
+        trial.state.subscribe_field(lambda state: state.is_running, lambda on: self.measuring.set(name if on else ""))
+        return trial
+
+    @cached_property
+    def bench(self) -> "BenchServices":
+        from qwendesk.bench.services import BenchServices  # noqa: PLC0415
+
+        return self.own(
+            BenchServices(
+                self.engine,
+                self.client,
+                self.planner,
+                make_client=self._doubles.make_bench_client or self._make_client,
+                profiles=self.profiles,
+                models=self.models,
+                presets=self.chat.presets,
+                decide=self._decide,
+                running=self.measuring,
+            )
+        )
+
+    @cached_property
+    def server(self) -> "ServerService":
+        from qwendesk.server.requests import n_waiting_clients  # noqa: PLC0415
+        from qwendesk.server.served_models import ServedModels, named_models  # noqa: PLC0415
+        from qwendesk.server.service import ServerService  # noqa: PLC0415
+
+        models, options = self.models, self.settings.state
+        served = ServedModels(
+            self.engine,
+            models.last_model.to_serve,
+            named_models(models.library, options),
+            obstacle=self._load_obstacle,
+        )
+        server = self.own(ServerService(self.client, served, addresses=self._addresses))
+        self.at_close(server.requests.observed.subscribe_field(n_waiting_clients, self.outgrown.note_waiting))
+        return server
+
+    @cached_property
+    def server_switch(self) -> "ServerSwitch":
+        from qwendesk.server.switch import ServerSwitch  # noqa: PLC0415
+
+        return ServerSwitch(self.server, self.settings)
+
+    @cached_property
+    def setups(self) -> "SetupService":
+        from qwendesk.server.setups.service import SetupService  # noqa: PLC0415
+
+        return self.own(SetupService(self.server.requests.observed))
 
     def _load_obstacle(self) -> str:
         """Return why no model may be loaded for another program now; "" if one may."""
         if self.chat.chat.busy:
             return "QwenDesk's window is answering with another model. Ask again when it has ended."
-        if self.bench.runs.running.value or self.pc_trial.state.value.is_running:
+        if self.measuring.value:
             return "A measurement is running on this PC. Ask again when it has ended."
         if self.engine.state.questions_held or self.game_mode.state.value.status:
             return "A game or another program has the graphics card. Ask again when it has ended."

@@ -29,5 +29,5 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def page(home, make_desk, qt_loop):
     desk = make_desk()
     desk.window.show_page("settings")
-    qt_loop.run(desk.parts.models.services.token.update())
+    qt_loop.run(desk.parts.services.models.token.update())
     return desk

@@ -48,7 +48,7 @@ def _found_by_scan(file: Path, place: SearchFolder) -> Library:
 
 def _last_model(file: Path) -> object:
     engine: Any = SimpleNamespace(observed=SimpleNamespace(subscribe=lambda _callback: lambda: None))
-    return LastModel(engine, file).read()
+    return LastModel(engine, None, file).read()
 
 
 def _preset_names(file: Path) -> object:

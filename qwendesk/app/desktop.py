@@ -4,10 +4,8 @@ connections.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
 from pathlib import Path
 
-import msgspec
 from PySide6.QtNetwork import QNetworkInformation
 
 from qwendesk.app.window.answer_alert import AnswerAlert
@@ -19,41 +17,49 @@ from qwendesk.app.window.system_motion import motion_is_reduced
 from qwendesk.app.window.tray import Tray
 from qwendesk.chat.view.wiring import ChatView
 from qwendesk.core.translation import tr
-from qwendesk.engines.view.wiring import EnginesView
-from qwendesk.help.app_updates import AppUpdates
-from qwendesk.help.view.app_updates import announce_updates
 from qwendesk.hub.download_queue import DownloadItem
-from qwendesk.models.view.wiring import ModelsView
-from qwendesk.settings.service import SettingsService
+from qwendesk.services import App
 from qwendesk.widgets.tasks import window_tasks
 from qwendesk.widgets.theme_keeper import app_theme
 
 
-class DesktopIntegration(msgspec.Struct, weakref=True):
-    """Connects what the desktop reports with the window. Qt signals call its methods, so it allows weak references."""
+class DesktopIntegration:
+    """Connects what the desktop reports with the window."""
 
-    window: MainWindow
-    file_opener: FileOpener
-    menus: CommandMenus
-    chats: ChatView
-    tray: Tray
-    models: ModelsView
-    updates: AppUpdates | None
-    engines: EnginesView
+    def __init__(self, app: App, window: MainWindow, chats: ChatView) -> None:
+        """Nothing runs before `start`."""
+        self._app, self._chats = app, chats
+        self.file_opener, self.menus = FileOpener(window), CommandMenus(window)
+        self.tray = tray = Tray(window, app.settings)
+        tray.open_asked.connect(self.file_opener.bring_to_front)
+        AnswerAlert(app.chat.chat, window).ended.connect(lambda: tray.tell(tr("Your answer is ready.")))
+
+        def announce_download(item: DownloadItem) -> None:
+            name = Path(item.saved.files[0].target).name
+            window.announcer.announce(tr("Download finished: {0}", name))
+            tray.tell(tr("{0} is downloaded.", name))
+
+        app.at_close(app.models.downloads.subscribe_finished(announce_download))
+        if app.app_updates is not None:
+            from qwendesk.help.view.app_updates import announce_updates  # noqa: PLC0415 - there may be no releases
+
+            announce_updates(window, app.app_updates, window.add_notice)
 
     def start(self) -> None:
         """Apply the system's setting for animations, tell about a metered connection, and look for newer versions."""
         window_tasks().start(self._follow_motion())
-        if self.updates is not None:
-            self.updates.start()
+        if self._app.app_updates is not None:
+            self._app.app_updates.start()
         follow_metered(self._show_metered)
 
     def _show_metered(self, is_metered: bool) -> None:
-        self.models.services.first_start.set_metered(is_metered)
-        self.models.services.catalog.set_metered(is_metered)
-        if self.updates is not None:
-            self.updates.set_metered(is_metered)
-        self.engines.set_metered(is_metered)
+        app = self._app
+        app.models.first_start.set_metered(is_metered)
+        app.models.catalog.set_metered(is_metered)
+        if app.app_updates is not None:
+            app.app_updates.set_metered(is_metered)
+        if app.installed is not None:
+            app.installed.gpu_engine.set_metered(is_metered)
 
     async def _follow_motion(self) -> None:
         app_theme().motion.set_system(await asyncio.to_thread(motion_is_reduced))
@@ -69,35 +75,8 @@ class DesktopIntegration(msgspec.Struct, weakref=True):
             window_tasks().start(self._open_files(files))
 
     async def _open_files(self, files: Sequence[Path]) -> None:
-        await self.chats.opened()
+        await self._chats.opened()
         self.file_opener.open(files)
-
-
-def build_desktop(
-    window: MainWindow,
-    chats: ChatView,
-    settings: SettingsService,
-    models: ModelsView,
-    updates: AppUpdates | None,
-    engines: EnginesView,
-    closing: AsyncExitStack,
-) -> DesktopIntegration:
-    """Build the desktop integration; nothing runs yet."""
-    models.downloads_tab.action_failed.connect(window.announcer.announce)
-    opening, tray = FileOpener(window), Tray(window, settings)
-    closing.callback(tray.close)
-    tray.open_asked.connect(opening.bring_to_front)
-    AnswerAlert(chats.services.chat, window).ended.connect(lambda: tray.tell(tr("Your answer is ready.")))
-
-    def announce_download(item: DownloadItem) -> None:
-        name = Path(item.saved.files[0].target).name
-        window.announcer.announce(tr("Download finished: {0}", name))
-        tray.tell(tr("{0} is downloaded.", name))
-
-    closing.callback(models.services.downloads.subscribe_finished(announce_download))
-    if updates is not None:
-        announce_updates(window, updates, window.add_notice)
-    return DesktopIntegration(window, opening, CommandMenus(window), chats, tray, models, updates, engines)
 
 
 def follow_metered(tell: Callable[[bool], None]) -> None:

@@ -18,7 +18,6 @@ from PySide6.QtWidgets import QApplication
 from qwendesk.app.error_reporting import log_to_file, report_errors
 from qwendesk.app.event_loop import EventLoop, IdleCollector, keep_collector_quick
 from qwendesk.app.parts import Parts, build
-from qwendesk.app.window.demo_tour import DemoTour
 from qwendesk.app.window.file_opener import SystemFileEvents
 from qwendesk.app.window.single_instance import SingleInstance, mark_as_running
 from qwendesk.app.window.window_state import read_window_state, restore_window, window_state, write_window_state
@@ -31,7 +30,6 @@ from qwendesk.help.crash_reports import CrashReports
 from qwendesk.help.view.crash_notices import CrashNotices, safe_notice
 from qwendesk.settings.deletion import take_leftovers
 from qwendesk.settings.service import SettingsService
-from qwendesk.settings.view.deletion_report import delete_if_requested, leftover_notice
 from qwendesk.widgets.language import show_language
 from qwendesk.widgets.theme_keeper import ThemeChoice, ThemeKeeper
 
@@ -104,9 +102,7 @@ async def _run(app: QApplication, options: argparse.Namespace, instance: SingleI
 
     # The steps run in reverse order, each of them even if another one fails.
     async with AsyncExitStack() as ending:
-        ending.callback(
-            lambda: delete_if_requested(parts.services.privacy, parts.models.services.network.connection.host)
-        )
+        ending.callback(_delete_if_requested, parts)
         if reports is not None:
             ending.callback(reports.end)
         ending.callback(guard.end)
@@ -121,7 +117,7 @@ async def _run(app: QApplication, options: argparse.Namespace, instance: SingleI
         # When the user logs off, Windows ends the process right after this signal.
         app.aboutToQuit.connect(end_at_once)
         ending.callback(lambda: app.aboutToQuit.disconnect(end_at_once))
-        parts.settings_view.appearance.apply(with_theme=options.theme is None)
+        parts.appearance.apply(with_theme=options.theme is None)
         keep_collector_quick()
         IdleCollector(parts.chat, parts.window)
         if remembers:
@@ -133,7 +129,9 @@ async def _run(app: QApplication, options: argparse.Namespace, instance: SingleI
             reports.begin()
             _show_crashes(parts, reports)
         if leftovers:
-            parts.window.add_notice(leftover_notice(leftovers, lambda: parts.settings_view.open_at("privacy")))
+            from qwendesk.settings.view.deletion_report import leftover_notice  # noqa: PLC0415 - hardly ever needed
+
+            parts.window.add_notice(leftover_notice(leftovers, lambda: parts.navigation.settings_asked.emit("privacy")))
         # This must start before anything else can start a worker, which then waits for the chosen engine.
         choice = parts.tasks.start(engines.choose(settings.options.engine))
         parts.tasks.start(asyncio.to_thread(restrict_own_folders, with_contents=True))
@@ -147,6 +145,13 @@ async def _run(app: QApplication, options: argparse.Namespace, instance: SingleI
             parts.begin()
         await closed.wait()
         return RESTART if parts.window.wants_restart else 0
+
+
+def _delete_if_requested(parts: Parts) -> None:
+    if parts.services.privacy.state.value.deletion is not None:
+        from qwendesk.settings.view.deletion_report import carry_out_deletion  # noqa: PLC0415 - hardly ever needed
+
+        carry_out_deletion(parts.services.privacy, parts.services.models.network.connection.host)
 
 
 def _show_crashes(parts: Parts, reports: CrashReports) -> None:
@@ -189,6 +194,8 @@ async def _is_done_first(work: asyncio.Task[Any], closed: asyncio.Event) -> bool
 
 async def _tour(parts: Parts, screenshot: Path | None) -> int:
     parts.window.load_demo()
+    from qwendesk.app.window.demo_tour import DemoTour  # noqa: PLC0415 - only the tour needs it
+
     tour = DemoTour(parts.window.chat_page, parts.engine, parts.chat)
     answered = await tour.run()
     if screenshot is not None:

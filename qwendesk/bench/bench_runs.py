@@ -6,6 +6,8 @@ from typing import TypeVar
 
 from qwendesk.bench.bench_engine import BenchEngine, BenchFailure, Decide
 from qwendesk.core.observed import Observed
+from qwendesk.core.options import LoadOptions
+from qwendesk.core.served_model import is_served
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import BenchClient
 from qwendesk.engine.state import EngineState, Phase
@@ -20,9 +22,15 @@ class BenchRuns:
     Questions come first: a model that is loaded meanwhile ends the measurement.
     """
 
-    def __init__(self, engine: EngineService, make_client: Callable[[], BenchClient], decide: Decide) -> None:
+    def __init__(
+        self,
+        engine: EngineService,
+        make_client: Callable[[], BenchClient],
+        decide: Decide,
+        running: Observed[str] | None = None,
+    ) -> None:
         self._engine, self._make_client, self._decide = engine, make_client, decide
-        self.running = Observed("")
+        self.running = running or Observed("")
         """The name of the measurement that runs; "" while none does."""
         self._work: asyncio.Task[object] | None = None
         self._why_stopped = ""
@@ -84,3 +92,14 @@ class BenchRuns:
         if self._work is not None and not self._work.done() and not self._why_stopped:
             self._why_stopped = why
             self._work.cancel()
+
+
+def chosen_model(state: EngineState) -> LoadOptions | None:
+    """Return the model that is chosen at the top of the window; None if there is none."""
+    return state.idle_unloaded or state.requested
+
+
+def chosen_file(state: EngineState) -> LoadOptions | None:
+    """Return the chosen model if it can be measured; None for one on a server, which loads nothing for tests."""
+    chosen = chosen_model(state)
+    return chosen if chosen is None or not is_served(chosen.model) else None

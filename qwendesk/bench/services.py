@@ -1,6 +1,6 @@
 """The services of the bench feature."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 
 from qwendesk.bench.auto_tune import AutoTune
@@ -13,6 +13,7 @@ from qwendesk.bench.quality_service import SCORING_BYTES, QualityService, guide_
 from qwendesk.bench.records import BenchRecords
 from qwendesk.bench.speed_service import SpeedService
 from qwendesk.chat.presets import PresetsService
+from qwendesk.core.observed import Observed
 from qwendesk.core.owner import Owner
 from qwendesk.engine.contract import BenchClient, EngineClient
 from qwendesk.engines.engine_service import EngineService
@@ -36,12 +37,16 @@ class BenchServices(Owner):
         models: ModelServices,
         presets: PresetsService,
         decide: Decide | None,
+        running: Observed[str],
     ) -> None:
-        """`client` is that of `engine`; `make_client` makes those of measurements."""
+        """`client` is that of `engine`; `make_client` makes those of measurements.
+
+        `running` has the name of the measurement that runs.
+        """
         super().__init__()
         self.engine, self._models, self._presets = engine, models, presets
         self.decode_tok_s = planner.decode_tok_s
-        self.runs = BenchRuns(engine, make_client, decide or planner.check)
+        self.runs = BenchRuns(engine, make_client, decide or planner.check, running)
         published = partial(find_published, engine=engine, catalog=models.catalog)
         self.speed = SpeedService(self.runs, BenchRecords(), published)
         scoring = decide or partial(planner.check, leave_bytes=SCORING_BYTES)
@@ -57,10 +62,10 @@ class BenchServices(Owner):
         )
         self.compare = CompareService(engine, client, self.runs)
 
-    def models(self) -> Sequence[ModelChoice]:
+    def models(self) -> tuple[ModelChoice, ...]:
         """Return the models on this PC that have no known problem."""
         models = self._models.library.state.value.library.models
         return tuple(ModelChoice(model.path, model.name) for model in models if not model.problem)
 
-    def presets(self) -> Sequence[PresetChoice]:
+    def presets(self) -> tuple[PresetChoice, ...]:
         return tuple(PresetChoice(preset.name, preset.values) for preset in self._presets.all)

@@ -1,7 +1,9 @@
 """The services of the chat feature, connected so that all of them have the same chat open."""
 
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from qwendesk.chat.browser_pages import BrowserPages
 from qwendesk.chat.chat_list import ChatListEvent, ChatListService, ChatOpened
@@ -9,7 +11,6 @@ from qwendesk.chat.chat_saver import StoreChatSaver
 from qwendesk.chat.chat_state import ChatEvent, ChatState, ConversationReplaced
 from qwendesk.chat.context_fill import ContextGauge
 from qwendesk.chat.drafts import Drafts
-from qwendesk.chat.exchange.service import ExchangeService
 from qwendesk.chat.presets import PresetsService
 from qwendesk.chat.prompt_library import PromptLibrary
 from qwendesk.chat.reopen_guard import MayReopen, always
@@ -23,6 +24,9 @@ from qwendesk.core.observed import Observed
 from qwendesk.engine.contract import EngineClient
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.toolbox.edit_history import EditHistory
+
+if TYPE_CHECKING:
+    from qwendesk.chat.exchange.service import ExchangeService
 
 
 class ChatServices:
@@ -49,17 +53,26 @@ class ChatServices:
         self.chat_list = ChatListService(saver, Drafts(), self.chat.chat_id, on_deleted=self.states.forget)
         self.presets = PresetsService(self.chat)
         self.prompts = PromptLibrary()
-        self.transfer = ExchangeService(self.chat_list)
         self.pages = BrowserPages()
         self.context = ContextGauge(client, models, self.chat, tools)
         self.warmer = Warmer(client, models, self.chat, self.states, app, tools=tools)
+        self.options = Observed(self.chat.options())
+        """The options of the next answer in the open chat."""
         self.before_switch: Callable[[], None] = lambda: None
         """Called before another chat is shown, while views still show the previous one."""
         self._unsubscribe = (
             self.chat.subscribe(self._on_chat),
             self.chat.state.subscribe(self._on_chat_state),
             self.chat_list.subscribe(self._on_chat_list),
+            models.observed.subscribe_field(lambda state: state.report, lambda _report: self._update_options()),
         )
+
+    @cached_property
+    def transfer(self) -> "ExchangeService":
+        """Import and export. Imported when it is first needed, because most sessions do neither."""
+        from qwendesk.chat.exchange.service import ExchangeService  # noqa: PLC0415
+
+        return ExchangeService(self.chat_list)
 
     async def start(self, folder: Path | None = None, may_reopen: MayReopen = always) -> None:
         """Open the stored chats and, if `may_reopen` allows it, the chat that was open last."""
@@ -85,7 +98,11 @@ class ChatServices:
             self.before_switch()
             self.chat_list.follow(self.chat.chat_id)
 
+    def _update_options(self) -> None:
+        self.options.set(self.chat.options())
+
     def _on_chat_state(self, state: ChatState) -> None:
+        self._update_options()
         if state.chat_id == self.chat_list.current_id:
             self.chat_list.remember_settings(state.settings)
 

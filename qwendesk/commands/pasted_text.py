@@ -1,11 +1,13 @@
 """Recognizes text that is a command line, a Modelfile, a link to a model, or "owner/repo:QUANT"."""
 
 import re
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from qwendesk.commands.command_reader import ReadCommand, read_command
 from qwendesk.core.file_names import model_name, quant_in_name
 from qwendesk.core.model_name import ModelName, read_model_name
+
+if TYPE_CHECKING:
+    from qwendesk.commands.command_reader import ReadCommand
 
 PastedKind = Literal["", "command", "modelfile", "model"]
 
@@ -39,6 +41,9 @@ def pasted_kind(text: str) -> PastedKind:
         return "model" if is_link or _QUANT.match(name.quant) or name.repo.lower().endswith("-gguf") else ""
     if _MODELFILE.match(text):
         return "modelfile" if _OTHER_INSTRUCTION.search(text) and not _DOCKER_INSTRUCTION.search(text) else ""
+    # Imported only now, because most pasted text is none of all that.
+    from qwendesk.commands.command_reader import read_command  # noqa: PLC0415
+
     found = read_command(text)
     return "command" if found is not None and _is_command(text, found) else ""
 
@@ -51,6 +56,8 @@ def named_model(text: str) -> ModelName | None:
     name = read_model_name(text)
     if name is not None or pasted_kind(text) not in ("command", "modelfile"):
         return name
+    from qwendesk.commands.command_reader import read_command  # noqa: PLC0415
+
     found = read_command(_CONTINUED.sub(" ", text))
     name = found.model if found is not None else None
     if name is None or not name.file:
@@ -59,7 +66,7 @@ def named_model(text: str) -> ModelName | None:
     return ModelName(words=title.removesuffix(quant_in_name(name.file)).strip("-_. "))
 
 
-def _is_command(text: str, found: ReadCommand) -> bool:
+def _is_command(text: str, found: "ReadCommand") -> bool:
     """Return True if the text has a subcommand, or flags of which at least one means something."""
     if text.startswith("-"):
         return False

@@ -154,3 +154,15 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     def recurrent_layers(self) -> int:
         """Layers with a recurrent state instead of a KV cache."""
         return self.block_count - self.nextn_layers - self.attention_layers if self.ssm_state_size else 0
+
+
+_COMMENT = re.compile(r"\{#.*?#\}", re.DOTALL)
+_ARGUMENTS = r"tool_call\s*(?:\.\s*arguments|\[\s*['\"]arguments['\"]\s*\])"
+_ITERATES_ARGUMENTS = re.compile(_ARGUMENTS + r"\s*\|\s*items")
+_TESTS_ARGUMENTS = re.compile(_ARGUMENTS + r"\s+is\s+(?:not\s+)?(?:mapping|string)")
+
+
+def is_broken_template(template: str) -> bool:
+    """Return True if rendering an earlier tool call fails when its arguments are JSON text, as in OpenAI's protocol."""
+    text = _COMMENT.sub("", template)
+    return bool(_ITERATES_ARGUMENTS.search(text)) and not _TESTS_ARGUMENTS.search(text)

@@ -1,17 +1,19 @@
 """What a pasted command would mean for a model on this PC: its options, and the memory that they take."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from qwendesk.commands.command_reader import ReadCommand
 from qwendesk.core.errors import BadOption
 from qwendesk.core.model_name import ModelName
 from qwendesk.core.option_rules import with_changes
 from qwendesk.core.options import LoadOptions
 from qwendesk.engines.pending_load import PendingLoadService
 from qwendesk.engines.pending_state import PendingLoad
+
+if TYPE_CHECKING:
+    from qwendesk.commands.command_reader import ReadCommand
 
 FindModel = Callable[[ModelName], Awaitable[LoadOptions | None]]
 """Returns the load options of a model on this PC; None if it isn't there."""
@@ -20,7 +22,7 @@ _OTHER_FILES = frozenset({"model", "mmproj", "draft_model", "chat_template_file"
 """Options that name files, which are others on this PC."""
 
 
-def load_changes(found: ReadCommand) -> dict[str, Any]:
+def load_changes(found: "ReadCommand") -> dict[str, Any]:
     """Return the load options to change. The files that the command names are not taken over."""
     return {key: value for key, value in found.load.items() if key not in _OTHER_FILES}
 
@@ -44,7 +46,7 @@ class CommandService:
     def __init__(self, pending_load: PendingLoadService, find_model: FindModel) -> None:
         self._pending_load, self._find_model = pending_load, find_model
 
-    async def preview(self, found: ReadCommand) -> CommandPreview:
+    async def preview(self, found: "ReadCommand") -> CommandPreview:
         """Return what the command would do, without doing it."""
         named = await self._find_model(found.model) if found.model is not None else None
         shown = self._pending_load.pending.requested
@@ -58,7 +60,7 @@ class CommandService:
         pending = await self._pending_load.preview(options)
         return CommandPreview(target=target, is_named_model=named is not None, pending=pending)
 
-    async def apply(self, found: ReadCommand, target: LoadOptions) -> None:
+    async def apply(self, found: "ReadCommand", target: LoadOptions) -> None:
         """Set the load options for `target`, which is loaded only if it already was. Raises BadOption."""
         await self._pending_load.prepare(target)
         self._pending_load.change(load_changes(found))

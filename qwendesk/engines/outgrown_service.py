@@ -2,13 +2,15 @@
 
 import sys
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from qwendesk.commands.command_writer import for_commands
-from qwendesk.commands.outgrown import NextStep, next_step
-from qwendesk.commands.serving import Serving, cards_of, kv_bytes_of
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.observed import Observed
 from qwendesk.engines.pending_state import PendingLoad
+
+if TYPE_CHECKING:
+    from qwendesk.commands.outgrown import NextStep
+    from qwendesk.commands.serving import Serving
 
 
 class OutgrownService:
@@ -18,7 +20,7 @@ class OutgrownService:
         """`answer_options` returns the generation options of the open chat, for the command."""
         self._pending, self._answer_options = pending, answer_options
         self._most_waiting = 0
-        self.state = Observed[NextStep | None](None)
+        self.state: Observed[NextStep | None] = Observed(None)
         self._unsubscribe = pending.subscribe(lambda _pending: self._update())
 
     def note_waiting(self, n_waiting: int) -> None:
@@ -35,6 +37,10 @@ class OutgrownService:
         if pending.requested is None or pending.conflicts or pending.plan is None:
             self.state.set(None)
             return
+        # Imported only now, because what writes commands of other programs isn't needed before a model is planned.
+        from qwendesk.commands.command_writer import for_commands  # noqa: PLC0415
+        from qwendesk.commands.outgrown import next_step  # noqa: PLC0415
+
         step = next_step(
             for_commands(pending.requested, pending.decided),
             pending.answer_options(self._answer_options()),
@@ -46,8 +52,10 @@ class OutgrownService:
         self.state.set(step)
 
 
-def serving_of(pending: PendingLoad) -> Serving:
+def serving_of(pending: PendingLoad) -> "Serving":
     """Return what commands for programs that don't load GGUF files need to know."""
+    from qwendesk.commands.serving import Serving, cards_of, kv_bytes_of  # noqa: PLC0415 - as above
+
     limits = pending.limits
     return Serving(
         base_repo=pending.base_repo,

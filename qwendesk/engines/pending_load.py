@@ -65,6 +65,9 @@ class PendingLoadService:
         self._idle, self._ask, self._base_repo = idle, ask, base_repo
         self._measured = measured
         self.state = Observed(PendingLoad())
+        self.of_loaded = Observed(PendingLoad())
+        """The latest state for the loaded model, also while the options of another one are shown."""
+        self.state.subscribe(lambda pending: self.of_loaded.set(pending) if pending.is_loaded else None)
         self._headers = LatestHeaders(engine.read_files)
         self._loaded_reserve_gb = settings.options.reserve_gb
         self._reserve_gb = settings.options.reserve_gb

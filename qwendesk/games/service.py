@@ -33,7 +33,6 @@ from qwendesk.games.rules import (
     rule_of,
     vram_pressure,
 )
-from qwendesk.hardware.probes.full_screen import full_screen_program
 from qwendesk.hardware.programs import RunningProgram, is_same_program, running_programs, started_programs
 from qwendesk.meters.meter_state import MeterState
 from qwendesk.settings.service import SettingsService
@@ -56,7 +55,14 @@ class GameSources(msgspec.Struct, frozen=True):
 
 def sources_of_this_pc(meters: Observed[MeterState]) -> GameSources:
     """Return the real sources; the pressure is what the meters say."""
-    return GameSources(running_programs, started_programs, full_screen_program, lambda: vram_pressure(meters.value))
+
+    def full_screen() -> RunningProgram | None:
+        # Imported only now, because it is asked only while video memory is short.
+        from qwendesk.hardware.probes.full_screen import full_screen_program  # noqa: PLC0415
+
+        return full_screen_program()
+
+    return GameSources(running_programs, started_programs, full_screen, lambda: vram_pressure(meters.value))
 
 
 class GameState(msgspec.Struct, frozen=True):

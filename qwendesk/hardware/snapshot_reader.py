@@ -10,13 +10,6 @@ import msgspec
 import psutil
 
 from qwendesk.hardware.probes.base import EMPTY_RESULT, HardwareProbe, ProbeRequest, ProbeResult
-from qwendesk.hardware.probes.linux_fdinfo import LinuxFdinfoProbe
-from qwendesk.hardware.probes.linux_sysfs import LinuxAmdProbe, LinuxIntelProbe
-from qwendesk.hardware.probes.macos import MacosProbe
-from qwendesk.hardware.probes.nvidia import NvidiaProbe
-from qwendesk.hardware.probes.system import SystemProbe
-from qwendesk.hardware.probes.windows_d3dkmt import WindowsD3dkmtProbe
-from qwendesk.hardware.probes.windows_pdh import WindowsPdhProbe
 from qwendesk.hardware.snapshot import GpuReading, ProcessMemory, Snapshot, SystemReading
 
 _logger = logging.getLogger(__name__)
@@ -26,11 +19,26 @@ _StructT = TypeVar("_StructT", bound=msgspec.Struct)
 
 
 def system_probes(platform: str = sys.platform) -> tuple[HardwareProbe, ...]:
-    """Return the probes for this system. If several know the same value, the first one counts."""
-    if platform == "win32":
-        return (NvidiaProbe(), WindowsD3dkmtProbe(), WindowsPdhProbe(), SystemProbe())
+    """Return the probes for this system. If several know the same value, the first one counts.
+
+    Each system imports its own, when it is read for the first time.
+    """
+    from qwendesk.hardware.probes.system import SystemProbe  # noqa: PLC0415
+
     if platform == "darwin":
+        from qwendesk.hardware.probes.macos import MacosProbe  # noqa: PLC0415
+
         return (MacosProbe(), SystemProbe())
+    from qwendesk.hardware.probes.nvidia import NvidiaProbe  # noqa: PLC0415
+
+    if platform == "win32":
+        from qwendesk.hardware.probes.windows_d3dkmt import WindowsD3dkmtProbe  # noqa: PLC0415
+        from qwendesk.hardware.probes.windows_pdh import WindowsPdhProbe  # noqa: PLC0415
+
+        return (NvidiaProbe(), WindowsD3dkmtProbe(), WindowsPdhProbe(), SystemProbe())
+    from qwendesk.hardware.probes.linux_fdinfo import LinuxFdinfoProbe  # noqa: PLC0415
+    from qwendesk.hardware.probes.linux_sysfs import LinuxAmdProbe, LinuxIntelProbe  # noqa: PLC0415
+
     return (NvidiaProbe(), LinuxAmdProbe(), LinuxIntelProbe(), LinuxFdinfoProbe(), SystemProbe())
 
 
@@ -40,13 +48,15 @@ class SnapshotReader:
     def __init__(
         self, probes: Sequence[HardwareProbe] | None = None, name_of: Callable[[int], str] | None = None
     ) -> None:
-        self._probes = tuple(system_probes() if probes is None else probes)
+        self._probes = tuple(probes) if probes is not None else None
         self._name_of = name_of or program_name
         self._names: dict[int, str] = {}
         self._broken: set[int] = set()
 
     def read(self, pid: int | None, now_s: float) -> Snapshot:
         """Take a snapshot; `pid` is the engine's process. Blocks for some milliseconds and never raises."""
+        if self._probes is None:
+            self._probes = system_probes()
         found = [self._read_probe(index, probe, ProbeRequest(pid, now_s)) for index, probe in enumerate(self._probes)]
         systems = [each.system for each in found if each.system is not None]
         return Snapshot(
@@ -57,7 +67,7 @@ class SnapshotReader:
         )
 
     def close(self) -> None:
-        for probe in self._probes:
+        for probe in self._probes or ():
             probe.close()
 
     def _with_names(self, gpus: tuple[GpuReading, ...]) -> tuple[GpuReading, ...]:

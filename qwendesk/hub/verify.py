@@ -10,7 +10,7 @@ from pathlib import PurePath
 
 from qwendesk.core.architectures import architecture_named
 from qwendesk.core.file_names import Shard, draft_mark, is_draft_name, is_first_shard
-from qwendesk.core.model_facts import ModelFacts, is_trained_to_chat
+from qwendesk.core.model_facts import ModelFacts, is_broken_template, is_trained_to_chat
 from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.companion_pairing import draft_head_mismatch, mmproj_mismatch, pair_mmproj
 from qwendesk.hub.evidence import (
@@ -239,10 +239,6 @@ def _current_hash(file: FileEvidence, catalog: Catalog) -> Detail | None:
     return detail("sha256", source="catalog", sha256=match.sha256)
 
 
-_COMMENT = re.compile(r"\{#.*?#\}", re.DOTALL)
-_ARGUMENTS = r"tool_call\s*(?:\.\s*arguments|\[\s*['\"]arguments['\"]\s*\])"
-_ITERATES_ARGUMENTS = re.compile(_ARGUMENTS + r"\s*\|\s*items")
-_TESTS_ARGUMENTS = re.compile(_ARGUMENTS + r"\s+is\s+(?:not\s+)?(?:mapping|string)")
 _TEMPLATE_PATH = "chat_template.jinja"
 _OLLAMA_LIBRARY = "registry.ollama.ai/library/"
 _MAX_NAMED = 3
@@ -286,12 +282,6 @@ def _draft_head(evidence: Evidence, facts: ModelFacts) -> Finding:
     models = [each for each in evidence.neighbours if not draft_head_mismatch(each, facts)]
     details = (detail("architecture", architecture=facts.architecture),)
     return Finding(code="draft-file", case="head" if models else "lone-head", details=details)
-
-
-def is_broken_template(template: str) -> bool:
-    """Return True if rendering an earlier tool call fails when its arguments are JSON text, as in OpenAI's protocol."""
-    text = _COMMENT.sub("", template)
-    return bool(_ITERATES_ARGUMENTS.search(text)) and not _TESTS_ARGUMENTS.search(text)
 
 
 def _duplicate(evidence: Evidence) -> Iterator[Finding]:

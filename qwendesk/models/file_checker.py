@@ -26,7 +26,6 @@ from qwendesk.hub.findings import Finding
 from qwendesk.hub.gguf_source import online_only_text
 from qwendesk.hub.header_cache import HeaderCache
 from qwendesk.hub.library import LibraryModel
-from qwendesk.hub.verify import verify
 
 if TYPE_CHECKING:  # importing the Hub's library takes half a second, and offline checks don't need it
     from qwendesk.hub.remote import Hub
@@ -127,6 +126,9 @@ class FileChecker:
         return asked.problems
 
     def _check(self, files: FileSet) -> ModelCheck:
+        # Imported only now, on a thread of the checks: the rules are long, and the window is open by then.
+        from qwendesk.hub.verify import verify  # noqa: PLC0415
+
         try:
             evidence = self._gather(files)
         except OSError as error:

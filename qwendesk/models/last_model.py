@@ -1,5 +1,6 @@
 """Remembers the model that was loaded last, so that it can be loaded again after eject and at the next start."""
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import msgspec
@@ -11,6 +12,8 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.served_model import is_served
 from qwendesk.engine.state import EngineState
 from qwendesk.engines.engine_service import EngineService
+from qwendesk.engines.pending_load import PendingLoadService
+from qwendesk.models.load_options import LoadOptionsService
 
 
 def last_model_file() -> Path:
@@ -20,7 +23,13 @@ def last_model_file() -> Path:
 class LastModel:
     """Follows the engine. The built-in demo is not remembered: nobody wants it loaded again."""
 
-    def __init__(self, engine: EngineService, file: Path | None = None) -> None:
+    def __init__(
+        self,
+        engine: EngineService,
+        load_options: LoadOptionsService,
+        file: Path | None = None,
+    ) -> None:
+        self._engine, self._load_options = engine, load_options
         self._file = JsonFile[LoadOptions | None](
             file or last_model_file(), LoadOptions, lambda: None, keep_unusable=False
         )
@@ -34,10 +43,32 @@ class LastModel:
         self.last.set(_without_missing_files(self._file.read()))
         return self.last.value
 
-    def to_serve(self) -> LoadOptions:
+    async def to_serve(self) -> LoadOptions:
         """Return how to load the last model, or the built-in demo if there is none."""
         demo = LoadOptions(model=str(paths.demo_model()), mmproj=str(paths.demo_mmproj()))
         return self.last.value or self.read() or demo
+
+    async def load(self) -> None:
+        """Load the last model with its current profile, if there is one."""
+        if self.last.value is not None:
+            await self._engine.load(await self._load_options.options_again(self.last.value))
+
+    async def load_at_start(self, last: LoadOptions, must_wait: Callable[[], Awaitable[bool]]) -> None:
+        """Load the last model with its current profile, unless the user has chosen another one meanwhile.
+
+        A model on this PC is not loaded now if `must_wait` says that another program needs the memory.
+        """
+        options = await self._load_options.options_again(last)
+        if self._engine.was_load_requested:
+            return
+        if is_served(options.model) or not await must_wait():
+            await self._engine.load(options)
+
+    async def show_options(self, last: LoadOptions, pending: PendingLoadService) -> None:
+        """Show the options of the last model for its next load, unless the user has chosen a model meanwhile."""
+        options = await self._load_options.options_again(last)
+        if pending.pending.requested is None:
+            await pending.prepare(options)
 
     async def close(self) -> None:
         """Return when the last model has been saved, or saving failed."""

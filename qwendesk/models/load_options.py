@@ -11,12 +11,12 @@ from pathlib import Path, PurePath, PureWindowsPath
 import msgspec
 
 from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.model_facts import is_broken_template
 from qwendesk.core.model_name import ModelName
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.served_model import is_served
 from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.library import LibraryModel, model_at
-from qwendesk.hub.verify import is_broken_template
 from qwendesk.models.library_service import LibraryService
 from qwendesk.models.templates import TemplatesService, base_repo_of
 from qwendesk.settings.profiles import ProfilesService

@@ -51,6 +51,7 @@ class NetworkService:
     """Owns the connection settings. `hub` may be called on any thread, everything else on the event loop's."""
 
     def __init__(self, settings: SettingsService) -> None:
+        self._settings = settings
         self.connections = Observed(_connection_of(settings.options, 0))
         self._one_maker = threading.Lock()
         self._made: tuple[NetworkOptions, Hub] | None = None
@@ -84,6 +85,10 @@ class NetworkService:
     def page_of(self, repo: str) -> str:
         """Return the address of the repository for a browser."""
         return f"{self.connection.endpoint}/{repo}"
+
+    def go_online(self) -> None:
+        """Switch the option "offline" off."""
+        self._settings.change({"offline": False})
 
     def note_new_token(self) -> None:
         """Make new connections with the token that was saved or deleted just now."""

@@ -1,7 +1,9 @@
 """The services of the models feature, for the window and the command line."""
 
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from qwendesk.core.observed import Observed
 from qwendesk.core.owner import Owner
@@ -22,10 +24,12 @@ from qwendesk.models.model_list import ModelList
 from qwendesk.models.moves import MovesService
 from qwendesk.models.network import NetworkService, TokenService
 from qwendesk.models.offers import OffersService
-from qwendesk.models.search import ModelSearch
 from qwendesk.models.templates import TemplatesService
 from qwendesk.settings.profiles import ProfilesService
 from qwendesk.settings.service import SettingsService
+
+if TYPE_CHECKING:
+    from qwendesk.models.search import ModelSearch
 
 
 class ModelFiles(Owner):
@@ -46,6 +50,7 @@ class ModelServices(Owner):
     def __init__(self, files: ModelFiles, engine: EngineService, measured: Measurements) -> None:
         super().__init__()
         library, settings = files.library, files.settings
+        self.engine = engine
         self.library, self.network, self.catalog = library, files.network, files.catalog
         self.templates, self.load_options = files.templates, files.load_options
         self.token = TokenService(self.network)
@@ -54,7 +59,6 @@ class ModelServices(Owner):
         )
         self.at_close(library.state.subscribe_field(_download_folder, lambda _folder: self.offers.plan_again()))
         self.fits = LibraryFits(library, self.offers.state)
-        self.search = ModelSearch(self.network, self.offers.state, self.catalog.store)
         self.checks = self.own(ChecksService(library, settings, self.catalog, self.network.hub))
         self.downloads = self.own(DownloadsService(self.network, library, remember_hashes=self.checks.remember))
         self.fixes = FixesService(library, self.templates, self.downloads)
@@ -63,9 +67,21 @@ class ModelServices(Owner):
         self.first_start = self.own(
             FirstStartService(engine, library, self.offers, self.downloads, self.load_options.options_for)
         )
-        self.last_model = self.own(LastModel(engine))
+        self.last_model = self.own(LastModel(engine, self.load_options))
         self.speeds: Observed[Mapping[str, float]] = measured.speeds.by_file
         """The speed that was measured on this PC, in tokens per second, by the name of the model's file."""
+
+    @cached_property
+    def search(self) -> "ModelSearch":
+        """The search on Hugging Face. Imported when the Models page is first shown."""
+        from qwendesk.models.search import ModelSearch  # noqa: PLC0415
+
+        return ModelSearch(self.network, self.offers.state, self.catalog.store)
+
+    def start(self) -> None:
+        """Resume downloads, and read the catalog."""
+        self.downloads.start()
+        self.catalog.start()
 
 
 def _folder(library: LibraryService) -> str:

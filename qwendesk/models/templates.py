@@ -10,12 +10,12 @@ import msgspec
 from qwendesk.core import paths
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.json_file import JsonFile
+from qwendesk.core.model_facts import is_broken_template
 from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
 from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.library import LibraryModel
 from qwendesk.hub.model_folders import repo_file
-from qwendesk.hub.verify import is_broken_template
 
 if TYPE_CHECKING:
     from qwendesk.hub.remote import Hub, RemoteFile

@@ -14,7 +14,9 @@ import msgspec
 
 from qwendesk.core.translation import tr
 from qwendesk.store.rows import KEYS, TEXT_CHECKS, columns_of
-from qwendesk.store.sqlite_pages import MAGIC
+
+MAGIC: Final = b"SQLite format 3\0"
+"""The first bytes of a database file."""
 
 _FULL_TEXT_MARK = "FTS5"
 """Newer SQLite versions name it in problems of a full-text index. These lose no row: the index is rebuilt."""

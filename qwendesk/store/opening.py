@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -34,8 +34,10 @@ from qwendesk.store.database import (
     read_only,
     store_failures,
 )
-from qwendesk.store.recovery import Recovered, recover, set_aside
 from qwendesk.store.search import ChatSearch
+
+if TYPE_CHECKING:
+    from qwendesk.store.recovery import Recovered
 
 FileProblem = Literal["missing", "empty", "damaged"]
 """Why the chats file had to be recovered."""
@@ -57,7 +59,7 @@ class StoreReport(msgspec.Struct, frozen=True):
     """Name of a backup that can be restored instead; "" if none is offered."""
 
 
-def recovery_report(recovered: Recovered, problem: FileProblem, path: Path, aside: Path | None) -> StoreReport:
+def recovery_report(recovered: "Recovered", problem: FileProblem, path: Path, aside: Path | None) -> StoreReport:
     """Return the report of a recovery. `aside` is the folder that has the damaged file now."""
     parts = [
         tr(_PROBLEMS[problem]),
@@ -100,7 +102,7 @@ def restored_report(backup: Backup, folder: Path) -> StoreReport:
     return StoreReport(tr("Backup restored"), sentence)
 
 
-def _losses(recovered: Recovered) -> list[str]:
+def _losses(recovered: "Recovered") -> list[str]:
     """Return sentences about what could not be recovered."""
     if recovered.is_complete and not recovered.lost_titles:
         return [tr("Nothing was lost.")]
@@ -275,6 +277,9 @@ def _recover(path: Path, problem: FileProblem) -> tuple[Store, StoreReport]:
     _remove(fresh)
     database = Database(fresh)
     try:
+        # Imported only now, because hardly any start finds a damaged file.
+        from qwendesk.store.recovery import recover  # noqa: PLC0415
+
         recovered = recover(path, _newest_readable(path), database, path.with_name(ATTACHMENTS))
     finally:
         database.close()
@@ -303,6 +308,8 @@ def _newest_readable(path: Path) -> Backup | None:
 def _move_aside(path: Path, name: str) -> Path:
     """Move the file into a folder whose name begins with `name`, and return the folder. Raises StoreFailure."""
     try:
+        from qwendesk.store.recovery import set_aside  # noqa: PLC0415 - as above
+
         return set_aside(path, name=name)
     except OSError as error:
         sentence = tr(

@@ -29,8 +29,8 @@ from qwendesk.store.attachments import own_files
 from qwendesk.store.backups import Backup
 from qwendesk.store.database import Database, read_only
 from qwendesk.store.migrations import FILL_DOCUMENTS
-from qwendesk.store.rows import KEYS, columns_of, doubted
-from qwendesk.store.sqlite_pages import PageFile, Record, Tree, Value
+from qwendesk.store.rows import KEYS, Value, columns_of, doubted
+from qwendesk.store.sqlite_pages import PageFile, Record, Tree
 
 _NEEDED: Final = MappingProxyType(
     {"folders": ("id", "name"), "chats": ("id",), "messages": ("id", "chat_id", "text"), "drafts": ("chat_id", "text")}

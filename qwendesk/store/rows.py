@@ -19,7 +19,9 @@ from qwendesk.core.conversation import ChatNode
 from qwendesk.core.json_decoding import json_bytes, whole_characters
 from qwendesk.core.messages import DocumentPart, Message, Part, Role, TextPart, ToolCall, ToolStep
 from qwendesk.core.stats import AnswerStats
-from qwendesk.store.sqlite_pages import Value
+
+Value = int | float | str | bytes | None
+"""A value in a column."""
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
 

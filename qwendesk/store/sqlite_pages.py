@@ -12,9 +12,9 @@ from typing import BinaryIO, Final, Self
 
 import msgspec
 
-Value = int | float | str | bytes | None
+from qwendesk.store.checks import MAGIC
+from qwendesk.store.rows import Value
 
-MAGIC: Final = b"SQLite format 3\0"
 _DEFAULT_PAGE_BYTES = 4096
 _TABLE_INTERIOR, _TABLE_LEAF, _INDEX_INTERIOR, _INDEX_LEAF = 5, 13, 2, 10
 _TABLE = (_TABLE_INTERIOR, _TABLE_LEAF)

@@ -4,9 +4,12 @@ from PySide6.QtCore import QObject, Signal
 
 from qwendesk.core.options import LoadOptions
 
+GRAPHICS_HELP = ("engine", "my-graphics-card-is-not-used")
+"""The page and section of the guide about a graphics card that isn't used."""
+
 
 class Navigation(QObject):
-    """One for each window, handed to the views that need it. `app/parts.py` connects it to the pages.
+    """One for each window, handed to the views that need it. What shows a page is connected to it.
 
     It takes the place of signals that pages would hand on: a view emits here, and the window does it.
     """
@@ -27,10 +30,22 @@ class Navigation(QObject):
     """Show a load option in the inspector, by its key."""
     command_asked = Signal(str)
     """Show what a command of another program means here."""
+    vllm_command_asked = Signal()
+    """Show the command that runs the loaded model in vLLM."""
     help_asked = Signal(str, str)
     """Open the guide at a page and a section."""
+    picker_asked = Signal()
+    """Have the user choose a model, which is then loaded."""
     model_asked = Signal()
     """Have the user choose a model, whose load options are then shown."""
+    model_file_asked = Signal()
+    """Have the user choose a model file, which is then loaded."""
+    mmproj_file_asked = Signal()
+    """Have the user choose the vision file of the loaded model."""
+    options_asked = Signal(LoadOptions)
+    """Show the load options of a model in the inspector, without loading it."""
+    demo_asked = Signal()
+    """Load the built-in demo."""
     load_asked = Signal(LoadOptions)
     """Load a model."""
     notice_made = Signal(object)

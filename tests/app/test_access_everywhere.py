@@ -151,8 +151,7 @@ async def test_models_engine_and_settings_pages_are_accessible(
 ) -> None:
     desk = make_desk()
     desk.window.resize(1280, 1200)
-    models = desk.parts.models
-    services, tasks = models.services, desk.parts.tasks
+    services, tasks = desk.parts.services.models, desk.parts.tasks
     services.downloads.start()
     tasks.start(services.offers.update())
     desk.window.show_page("models")
@@ -160,24 +159,24 @@ async def test_models_engine_and_settings_pages_are_accessible(
     await services.checks.wait_until_settled()
     hub.faults = ["stall"]
     tasks.start(services.downloads.add(REPO, "a-4B-Q4_K_M.gguf", with_mmproj=False))
-    models.actions.search_asked.emit(REPO)
+    desk.parts.navigation.model_search_asked.emit(REPO)
     await desk.until(lambda: desk.has("downloads.1.pause") and desk.has("models.my.1"))
     await desk.until(lambda: services.offers.state.value.state == "ready")
     await desk.until(lambda: services.search.state.value.opened is not None)
     for tab in ("pc", "mine", "hub", "downloads"):
         desk.click(f"models.tab.{tab}")
-        assert await lasting(models.page, desk, f"models, {tab}") == []
+        assert await lasting(desk.parts.models_page.page(), desk, f"models, {tab}") == []
     desk.click("rail.engine")
     assert await lasting(desk.find("engine.page", QWidget), desk, "engine") == []
     desk.click("rail.settings")
-    assert await lasting(desk.parts.settings_view.page.page(), desk, "settings") == []
+    assert await lasting(desk.parts.settings_page.page(), desk, "settings") == []
 
 
 async def test_first_start_and_guide_are_accessible(make_desk: Callable[[], Desk]) -> None:
     desk = make_desk()
     desk.parts.begin()
-    desk.parts.tasks.start(desk.parts.models.services.offers.update())
-    await desk.until(lambda: desk.parts.models.services.first_start.state.value.offers.state != "looking")
+    desk.parts.tasks.start(desk.parts.services.models.offers.update())
+    await desk.until(lambda: desk.parts.services.models.first_start.state.value.offers.state != "looking")
     await in_front(desk.window, desk)
     assert complaints(desk.window, where="first start") == []
     desk.parts.help.open()
@@ -209,7 +208,7 @@ async def test_popups_are_accessible_and_return_the_focus(
         return press
 
     def delete_model() -> None:
-        ask_deletion(desk.parts.models.actions, NOTHING_MUCH, desk.window)
+        ask_deletion(desk.parts.model_actions, NOTHING_MUCH, desk.window)
 
     (tmp_path / "a.pdf").write_bytes(pdf("Hello"))
     ways: list[tuple[str, Callable[[], object]]] = [
@@ -229,10 +228,10 @@ async def test_popups_are_accessible_and_return_the_focus(
         ("thread.copymenu", lambda: context_menu(desk, text_of_answer(desk, last))),
         ("composer.custom", lambda: page.composer.style_chosen.emit("custom")),
         ("composer.custom", lambda: page.composer.budget_chosen.emit(-2)),
-        ("meter.history", desk.window.meter_bar.history_asked.emit),
+        ("meter.history", desk.window.meter_bar.show_history),
         ("composer.menu.budget", button("composer.thinking.budget")),
         ("composer.menu.styles", button("composer.preset")),
-        ("privacy.dialog", desk.parts.settings_view.page.page().ask_to_delete),
+        ("privacy.dialog", desk.parts.settings_page.page().ask_to_delete),
         ("models.delete", delete_model),
         ("crash.dialog", lambda: CrashDialog((), desk.window).open()),
         ("pdf.sheet", lambda: desk.drop(tmp_path / "a.pdf")),
@@ -303,7 +302,7 @@ async def test_screen_readers_hear_events_but_no_tokens(desk: Desk) -> None:
     desk.window.chat_page.composer.show_notice("Not now.")
     file = RemoteFile("o/r", "a.gguf", "0" * 40, 1, None, "", None)
     download = SavedDownload("one", (QueueFile(file, "/models/a.gguf"),), "done")
-    desk.parts.models.services.downloads._finished.notify(DownloadItem(download, 1, "downloading"))
+    desk.parts.services.models.downloads._finished.notify(DownloadItem(download, 1, "downloading"))
     assert said[-3:] == ["A title. A sentence.", "Not now.", "Download finished: a.gguf"]
 
 

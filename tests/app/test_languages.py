@@ -108,7 +108,7 @@ async def fill_window(desk: Desk, picture: Path) -> None:
 
 async def show_catalog(desk: Desk) -> None:
     """Fill the tabs For this PC and Hugging Face."""
-    services = desk.parts.models.services
+    services = desk.parts.services.models
     await services.catalog.load()
     await services.offers.update()
     await services.search.show_catalog()
@@ -205,15 +205,15 @@ async def test_dialogs_and_menus_are_translated_and_not_cut_off(
     (tmp_path / "8.pdf").write_bytes(pdf("9"))
 
     def ask_deletion_of_a_model() -> None:
-        ask_deletion(desk.parts.models.actions, ModelDeletion("1", (), ""), desk.window)
+        ask_deletion(desk.parts.model_actions, ModelDeletion("1", (), ""), desk.window)
 
     ways: dict[str, Callable[[], object]] = {
-        "privacy.dialog": desk.parts.settings_view.page.page().ask_to_delete,
+        "privacy.dialog": desk.parts.settings_page.page().ask_to_delete,
         "models.delete": ask_deletion_of_a_model,
         "crash.dialog": CrashDialog((), desk.window).open,
         "picture.viewer": lambda: page.open_picture(str(picture)),
         "composer.custom": lambda: page.composer.style_chosen.emit("custom"),
-        "meter.history": desk.window.meter_bar.history_asked.emit,
+        "meter.history": desk.window.meter_bar.show_history,
         "chats.more_menu": lambda: desk.click("chats.more"),
         "pdf.sheet": lambda: desk.drop(tmp_path / "8.pdf"),
     }

@@ -37,7 +37,7 @@ async def test_start_and_each_change_are_told(make_desk: Callable[[], Desk], mon
     network, told = Network(), list[bool]()
     make_system(monkeypatch, network)
     desk = make_desk()
-    services = desk.parts.models.services
+    services = desk.parts.services.models
     monkeypatch.setattr(services.catalog, "set_metered", told.append)
     network.isMeteredChanged.connect(lambda _is_metered: None)  # PySide lets the first connection pass
 
@@ -56,4 +56,4 @@ async def test_system_that_knows_nothing_changes_nothing(
     make_system(monkeypatch, None)
     desk = make_desk()
     desk.parts.desktop.start()
-    assert not desk.parts.models.services.first_start.state.value.is_metered
+    assert not desk.parts.services.models.first_start.state.value.is_metered

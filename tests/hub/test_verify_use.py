@@ -6,11 +6,11 @@ from pathlib import Path
 import gguf
 import pytest
 
+from qwendesk.core.model_facts import is_broken_template
 from qwendesk.hub.catalog_schema import QuantNote
 from qwendesk.hub.evidence import model_files, with_duplicates
 from qwendesk.hub.file_hashes import hash_file
 from qwendesk.hub.gguf_types import SUPPORTED_ARCHITECTURES
-from qwendesk.hub.verify import is_broken_template
 from tests.gguf_files import tensor
 from tests.hub.verified import (
     BROKEN_TEMPLATE,

@@ -20,15 +20,15 @@ def remove(path: Path) -> None:
 
 
 async def test_loaded_model_is_remembered_for_the_next_start(desk: Desk, tmp_path: Path) -> None:
-    last = LastModel(desk.engine, tmp_path / "last.json")
+    last = LastModel(desk.engine, None, tmp_path / "last.json")
     wanted = LoadOptions(model=a_model(tmp_path), n_ctx=4096)
     await desk.engine.load(wanted)
     await last.close()
-    assert LastModel(desk.engine, tmp_path / "last.json").read() == wanted
+    assert LastModel(desk.engine, None, tmp_path / "last.json").read() == wanted
 
 
 async def test_failed_loads_and_the_demo_are_not_remembered(desk: Desk, tmp_path: Path) -> None:
-    last = LastModel(desk.engine, tmp_path / "last.json")
+    last = LastModel(desk.engine, None, tmp_path / "last.json")
     desk.client.load_result = LoadFailure("other", "It failed", "For a test.")
     await desk.engine.load(LoadOptions(model=a_model(tmp_path)))
     desk.client.load_result = None
@@ -38,7 +38,7 @@ async def test_failed_loads_and_the_demo_are_not_remembered(desk: Desk, tmp_path
 
 
 async def test_missing_file_is_not_offered(desk: Desk, tmp_path: Path) -> None:
-    last = LastModel(desk.engine, tmp_path / "last.json")
+    last = LastModel(desk.engine, None, tmp_path / "last.json")
     mmproj = a_model(tmp_path, "mmproj.gguf")
     await desk.engine.load(LoadOptions(model=a_model(tmp_path), mmproj=mmproj))
     await last.close()

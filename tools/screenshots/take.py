@@ -78,14 +78,14 @@ async def start(wanted: Collection[str]) -> None:
     """A gaming PC on which nothing is installed yet."""
     pc = GamingPc()
     parts = _gaming(pc)
-    service = parts.models.services.first_start
+    service = parts.services.models.first_start
     service._free_bytes = lambda _folder: 500 * GIB
     try:
         parts.window.show()
         parts.begin()
-        parts.tasks.start(parts.models.services.offers.update())
-        await until(lambda: parts.models.services.first_start.state.value.offers.state != "looking")
-        await until(lambda: parts.models.services.first_start.state.value.free_bytes is not None)
+        parts.tasks.start(parts.services.models.offers.update())
+        await until(lambda: parts.services.models.first_start.state.value.offers.state != "looking")
+        await until(lambda: parts.services.models.first_start.state.value.free_bytes is not None)
         service.state.update(folder=r"D:\Models")
         if "first-start" in wanted:
             await save(parts.window, "first-start")
@@ -107,13 +107,13 @@ async def files(_wanted: Collection[str]) -> None:
         parts.services.settings.change({"offline": True})
         folder = Path.home() / "Models"
         write_models(folder)
-        await parts.models.services.library.set_folders(ModelFolders((str(folder),), other_apps=False))
-        await parts.models.services.library.refresh()
-        await parts.models.services.checks.wait_until_settled()
-        parts.tasks.start(parts.models.services.offers.update())
-        await until(lambda: parts.models.services.offers.state.value.state == "ready")
+        await parts.services.models.library.set_folders(ModelFolders((str(folder),), other_apps=False))
+        await parts.services.models.library.refresh()
+        await parts.services.models.checks.wait_until_settled()
+        parts.tasks.start(parts.services.models.offers.update())
+        await until(lambda: parts.services.models.offers.state.value.state == "ready")
         parts.window.show_page("models")
-        parts.models.page.show_tab("mine")
+        parts.models_page.page().show_tab("mine")
         await save(parts.window, "flagged")
     finally:
         await parts.close()
@@ -186,7 +186,7 @@ async def inspector(wanted: Collection[str]) -> None:
         parts.window.show()
         parts.chats.start()
         model = write_hollow(Path.home() / "Qwen3.5-35B-A3B-Q4_K_M.gguf", "35b")
-        parts.models.actions.show_options(str(model))
+        parts.model_actions.show_options(str(model))
         pending = parts.services.pending_load
         await until(lambda: pending.pending.plan is not None)
         panel = find(parts, "inspector")
@@ -217,7 +217,7 @@ def _gaming(pc: GamingPc, *, plans: bool = False) -> Parts:
     fake = FakeEngineClient()
     decide = None if plans else decide_by_default
     parts = build(client, decide=decide, doubles=Doubles(meters=source, make_client=lambda: fake))
-    parts.models.services.offers._ram_bytes = 64 * GIB
+    parts.services.models.offers._ram_bytes = 64 * GIB
     parts.window.resize(*_WINDOW)
     return parts
 

@@ -30,12 +30,14 @@ from qwendesk.core.served_model import is_served
 from qwendesk.core.translation import tr
 from qwendesk.engine.state import EngineState
 from qwendesk.engines.engine_service import EngineService
+from qwendesk.meters.services import MeterServices
 from qwendesk.meters.view.meter_bar import MeterBar
 from qwendesk.widgets.actions import COMMANDS, install
 from qwendesk.widgets.bind import bind, bind_field, follow
 from qwendesk.widgets.drag_and_drop import DropTarget
 from qwendesk.widgets.file_dialogs import ask_for_file
 from qwendesk.widgets.icons import icon
+from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.notice import Notice
 from qwendesk.widgets.tab_order import focus_nearby, focus_next, lost_focus
 from qwendesk.widgets.tasks import window_tasks
@@ -57,7 +59,7 @@ class MainWindow(QMainWindow):
     models_dropped = Signal(object)
     """GGUF files, as a list of Path."""
 
-    def __init__(self, engine: EngineService, chat: ChatView) -> None:
+    def __init__(self, engine: EngineService, chat: ChatView, meters: MeterServices, navigation: Navigation) -> None:
         super().__init__()
         self._engine, self._chat, self._tasks = engine, chat.services.chat, window_tasks()
         self._may_hide: Callable[[], bool] = lambda: False
@@ -69,9 +71,9 @@ class MainWindow(QMainWindow):
         self.setAcceptDrops(True)
         self.setMinimumSize(560, 420)
         self.resize(1280, 800)
-        self.top_bar = TopBar()
+        self.top_bar = TopBar(navigation)
         self.rail = Rail()
-        self.meter_bar = MeterBar()
+        self.meter_bar = MeterBar(meters)
         self.chat_page, self.chat_area = chat.page, chat.area
         bind(self, engine.observed, lambda state: chat.show_engine(state, engine.retry.value))
         bind(self, engine.retry, lambda step: chat.show_engine(engine.state, step))
@@ -85,7 +87,7 @@ class MainWindow(QMainWindow):
         self.announcer = Announcer(self, chat.services.chat, engine)
         self._tasks.refused.connect(self._on_refused)
         self._tasks.failed.connect(self.report)
-        self._connect()
+        self._connect(navigation)
         self._connect_chat(chat)
         bind(self, engine.observed, self._on_engine)
         self._composer_focus = ComposerFocus(self, self.chat_page.composer, engine)
@@ -200,24 +202,36 @@ class MainWindow(QMainWindow):
         column.addWidget(self.meter_bar)
         return frame
 
-    def _connect(self) -> None:
+    def _connect(self, navigation: Navigation) -> None:
         follow(self, self._chat.subscribe, self._on_chat_event)
-        bar, page = self.top_bar, self.chat_page
-        bar.eject_asked.connect(self.eject)
-        page.model_asked.connect(self.choose_model)
-        page.mmproj_asked.connect(self.choose_mmproj)
-        page.engine_action_asked.connect(self._on_engine_action)
+        navigation.page_asked.connect(self.show_page)
+        navigation.notice_made.connect(self.add_notice)
+        navigation.error_found.connect(self.report)
+        navigation.announced.connect(self.announcer.announce)
+        navigation.restart_asked.connect(self.restart)
+        navigation.load_asked.connect(lambda options: self._tasks.start(self._engine.load(options)))
+        navigation.demo_asked.connect(self.load_demo)
+        navigation.model_file_asked.connect(self.choose_model)
+        navigation.mmproj_file_asked.connect(self.choose_mmproj)
+        self.top_bar.eject_asked.connect(self.eject)
+        self.chat_page.engine_action_asked.connect(self._on_engine_action)
         self.rail.page_chosen.connect(self.show_page)
         install(
             self,
             {
-                "model_menu": bar.picker_asked.emit,
+                "model_menu": navigation.picker_asked.emit,
                 "eject": self.eject,
                 "model_file": self.choose_model,
                 "demo": self.load_demo,
                 "page_chat": lambda: self.go_to("chat"),
                 "page_models": lambda: self.go_to("models"),
                 "page_engine": lambda: self.go_to("engine"),
+                "page_bench": lambda: self.go_to("bench"),
+                "page_server": lambda: self.go_to("server"),
+                "page_settings": lambda: self.go_to("settings"),
+                "privacy": lambda: navigation.settings_asked.emit("privacy"),
+                "downloads": lambda: navigation.models_tab_asked.emit("downloads"),
+                "guide": lambda: navigation.help_asked.emit("", ""),
                 "zoom_in": lambda: app_theme().zoom(1),
                 "zoom_out": lambda: app_theme().zoom(-1),
                 "zoom_reset": lambda: app_theme().zoom(0),

@@ -12,6 +12,7 @@ from qwendesk.widgets.actions import COMMANDS
 from qwendesk.widgets.buttons import IconButton, TextButton, describe
 from qwendesk.widgets.display_texts import model_label
 from qwendesk.widgets.icons import pixmap
+from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
 _AIR = 16
@@ -25,22 +26,18 @@ _NARROW = 900
 class TopBar(QFrame):
     """Shows an EngineState, and emits a signal for each action that the user chooses."""
 
-    picker_asked = Signal()
-    """Asks to show the model picker."""
-    offers_asked = Signal()
-    """Asks to show the models that fit this PC."""
     eject_asked = Signal()
     sidebar_asked = Signal()
     inspector_asked = Signal()
     menu_asked = Signal()
 
-    def __init__(self) -> None:
+    def __init__(self, navigation: Navigation) -> None:
         super().__init__()
         self.setProperty("kind", "topbar")
         self._brand = QLabel("QwenDesk")
         self._brand.setProperty("kind", "brand")
         self.model = ModelButton()
-        self.model.clicked.connect(self.picker_asked)
+        self.model.clicked.connect(navigation.picker_asked)
         self._eject = TextButton(tr("Eject"), kind="quiet")
         self._describe_eject()
         self._eject.clicked.connect(self.eject_asked)
@@ -51,7 +48,7 @@ class TopBar(QFrame):
             tr("Demo model: knows a few topics"),
             tr("The built-in demo is for trying the app. For real answers, click here and choose a model for this PC."),
         )
-        self._demo_tag.clicked.connect(self.offers_asked)
+        self._demo_tag.clicked.connect(lambda: navigation.models_tab_asked.emit("pc"))
         self._incognito = QLabel(tr("Incognito"))
         self._incognito.setObjectName("chat.incognito")
         self._incognito.setProperty("chip", "accent")

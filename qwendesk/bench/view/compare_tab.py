@@ -1,12 +1,13 @@
 """The Compare tab: one prompt, and two to four columns that answer it."""
 
 from collections.abc import Sequence
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from PySide6.QtCore import Signal
-from PySide6.QtGui import QShowEvent
+from PySide6.QtGui import QGuiApplication, QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
+from qwendesk.bench.bench_runs import chosen_model
 from qwendesk.bench.comparison import (
     FEWEST_COLUMNS,
     MOST_COLUMNS,
@@ -17,14 +18,22 @@ from qwendesk.bench.comparison import (
     PromptComparison,
     column_letter,
     column_texts,
+    comparison_markdown,
 )
+from qwendesk.bench.services import BenchServices
 from qwendesk.bench.view.compare_column import ColumnAnswer, ColumnSetup
 from qwendesk.core.errors import BadOption
+from qwendesk.core.files import write_whole
+from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
+from qwendesk.engine.state import EngineState
+from qwendesk.widgets.bind import bind, bind_field
 from qwendesk.widgets.buttons import ChevronButton, IconButton, TextButton, describe
-from qwendesk.widgets.file_dialogs import ask_for_files
+from qwendesk.widgets.file_dialogs import ask_for_files, ask_where_to_save
 from qwendesk.widgets.layouts import DensitySpacing, EqualColumnsLayout, FlowLayout, horizontal_group
+from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.popups import Menu
+from qwendesk.widgets.tasks import window_tasks
 from qwendesk.widgets.text_labels import WrappingLabel
 
 _LEAST_WIDTH = 300
@@ -74,16 +83,10 @@ class CompareColumn(QFrame):
 class CompareTab(QWidget):
     """Asks for a comparison, and shows its state."""
 
-    run_asked = Signal(object)
-    """Carries the Comparison."""
-    stop_asked = Signal()
-    save_asked = Signal()
-    copy_asked = Signal()
-    shown = Signal()
-    """The tab was opened, so there may be other models and presets now."""
-
-    def __init__(self) -> None:
+    def __init__(self, services: BenchServices, engine: Observed[EngineState], navigation: Navigation) -> None:
         super().__init__()
+        self._services, self._engine, self._navigation = services, engine, navigation
+        self._tasks = window_tasks()
         self.setObjectName("compare")
         self._state = ComparisonState()
         self._choices: tuple[str, tuple[ModelChoice, ...], tuple[PresetChoice, ...]] = ("", (), ())
@@ -98,16 +101,18 @@ class CompareTab(QWidget):
         self._build()
         for _ in range(FEWEST_COLUMNS):
             self._add_column()
-        self.show_state(self._state)
+        bind(self, services.compare.state, self.show_state, every_ms=60)
+        bind_field(self, engine, chosen_model, lambda _chosen: self._update_choices())
 
     @property
     def state(self) -> ComparisonState:
         """The state that is shown."""
         return self._state
 
-    def set_choices(self, chosen: str, models: Sequence[ModelChoice], presets: Sequence[PresetChoice]) -> None:
-        """Offer models and presets. `chosen` is the path of the model at the top of the window, "" if there is none."""
-        self._choices = (chosen, tuple(models), tuple(presets))
+    def _update_choices(self) -> None:
+        """Offer the models and presets that there are now, and the model at the top of the window first."""
+        chosen, services = chosen_model(self._engine.value), self._services
+        self._choices = (chosen.model if chosen is not None else "", services.models(), services.presets())
         for column in self._columns:
             column.setup.set_choices(*self._choices)
         self._show_run()
@@ -172,23 +177,37 @@ class CompareTab(QWidget):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self.shown.emit()
+        self._update_choices()
 
     def _make_menu(self) -> Menu:
         menu = Menu(self)
-        for name, text, signal in (
-            ("save", tr("Save as Markdown…"), self.save_asked),
-            ("copy", tr("Copy as Markdown"), self.copy_asked),
+        for name, text, chosen in (
+            ("save", tr("Save as Markdown…"), self._ask_where_to_save),
+            ("copy", tr("Copy as Markdown"), lambda: QGuiApplication.clipboard().setText(self._markdown())),
         ):
             action = menu.addAction(text)
             action.setObjectName(f"compare.export.{name}")
-            action.triggered.connect(signal)
+            action.triggered.connect(chosen)
         return menu
+
+    def _markdown(self) -> str:
+        return comparison_markdown(self._services.compare.state.value)
+
+    def _ask_where_to_save(self) -> None:
+        ask_where_to_save(self, "compare.save", tr("Save as Markdown"), "comparison.md", self._save)
+
+    def _save(self, path: str) -> None:
+        try:
+            write_whole(Path(path), self._markdown().encode())
+        except OSError as error:
+            self._navigation.error_found.emit(
+                tr("Not saved"), tr("{0} couldn't be written: {1}.", path, error.strerror or error)
+            )
 
     def _on_run(self) -> None:
         if self._state.is_running:
             self._run.setEnabled(False)
-            self.stop_asked.emit()
+            self._services.compare.stop()
             return
         try:
             columns = tuple(column.setup.column() for column in self._columns)
@@ -196,7 +215,8 @@ class CompareTab(QWidget):
             self._show_trouble(error.sentence)
             return
         prompt = self._prompt.toPlainText()
-        self.run_asked.emit(PromptComparison(prompt=prompt, files=self._files, columns=columns))
+        comparison = PromptComparison(prompt=prompt, files=self._files, columns=columns)
+        self._tasks.start(self._services.compare.run(comparison))
 
     def _on_more(self) -> None:
         self._add_column()

@@ -3,20 +3,24 @@
 from collections.abc import Callable
 from pathlib import PurePath
 
-from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QVBoxLayout, QWidget
 
-from qwendesk.bench.quality_service import QualityPlan, QualityRecord, QualityState
+from qwendesk.bench.bench_runs import chosen_file
+from qwendesk.bench.quality_service import QualityPlan, QualityRecord, QualityService, QualityState
 from qwendesk.bench.view.result_table import TextTable
 from qwendesk.bench.view.run_status import RunStatus
 from qwendesk.core.model_titles import model_title
 from qwendesk.core.number_format import show_count, show_date, show_decimal
+from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
 from qwendesk.core.units import show_tokens
+from qwendesk.engine.state import EngineState
+from qwendesk.widgets.bind import bind, bind_field
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.controls import ComboBox
 from qwendesk.widgets.file_dialogs import ask_for_file, ask_where_to_save
 from qwendesk.widgets.layouts import DensitySpacing, FlowLayout, horizontal_group, widget_with
+from qwendesk.widgets.tasks import window_tasks
 from qwendesk.widgets.text_labels import WrappingLabel
 
 _CHUNK_LENGTHS = (512, 2048, 8192)
@@ -26,14 +30,11 @@ _BASE_ENDING = ".qdbase"
 
 
 class QualityTab(QWidget):
-    """Shows the state of the scoring, and asks for a run."""
+    """Scores the chosen model and shows the scores."""
 
-    run_asked = Signal(object)
-    """Carries the QualityPlan."""
-    stop_asked = Signal()
-
-    def __init__(self) -> None:
+    def __init__(self, quality: QualityService, engine: Observed[EngineState]) -> None:
         super().__init__()
+        self._quality, self._tasks = quality, window_tasks()
         self._state = QualityState()
         self._text = self._base = self._save_base = ""
         self._run = TextButton(kind="primary")
@@ -60,7 +61,9 @@ class QualityTab(QWidget):
             column.addWidget(widget)
         column.addStretch(1)
         self._show_files()
-        self.show_state(self._state)
+        bind(self, quality.state, self.show_state, every_ms=60)
+        bind_field(self, engine, chosen_file, quality.choose)
+        self._tasks.start(quality.read())
 
     @property
     def plan(self) -> QualityPlan:
@@ -194,9 +197,9 @@ class QualityTab(QWidget):
     def _on_run(self) -> None:
         if self._state.is_running:
             self._run.setEnabled(False)
-            self.stop_asked.emit()
+            self._quality.stop()
         else:
-            self.run_asked.emit(self.plan)
+            self._tasks.start(self._quality.run(self.plan))
 
 
 def _combo(name: str, text: str) -> ComboBox:

@@ -1,14 +1,15 @@
 """The Speed tab: a run of the speed tests, its chart and table, and earlier runs."""
 
 import html
-from collections.abc import Callable
 
-from PySide6.QtCore import Signal
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from qwendesk.bench.bench_engine import BenchFailure
+from qwendesk.bench.bench_runs import chosen_file
 from qwendesk.bench.records import BenchRecord
-from qwendesk.bench.share import options_text
+from qwendesk.bench.services import BenchServices
+from qwendesk.bench.share import options_text, share_text
 from qwendesk.bench.speed_service import SpeedState
 from qwendesk.bench.speeds import DEPTHS, SpeedPlan, expected_duration_s
 from qwendesk.bench.table import BenchRow, reported_speed, table_lines
@@ -17,13 +18,19 @@ from qwendesk.bench.view.result_table import SpeedTable
 from qwendesk.bench.view.run_status import RunStatus
 from qwendesk.core.model_titles import model_title
 from qwendesk.core.number_format import show_date
+from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.translation import tr
 from qwendesk.core.units import show_duration, show_tokens
+from qwendesk.engine.state import EngineState
+from qwendesk.widgets.bind import bind, bind_field
 from qwendesk.widgets.buttons import ChevronButton, TextButton, describe
 from qwendesk.widgets.controls import ComboBox
+from qwendesk.widgets.file_dialogs import ask_where_to_save
 from qwendesk.widgets.layouts import DensitySpacing, horizontal_group
+from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.popups import Menu
+from qwendesk.widgets.tasks import window_tasks
 from qwendesk.widgets.text_labels import WrappingLabel
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
@@ -32,18 +39,12 @@ _FIRST_DEPTH = 8192
 
 
 class SpeedTab(QWidget):
-    """Shows the state of the speed tests, and asks for what the user wants."""
+    """Runs the speed tests of the chosen model and shows their results."""
 
-    run_asked = Signal(object)
-    """Carries the SpeedPlan."""
-    stop_asked = Signal()
-    picture_asked = Signal()
-    text_asked = Signal()
-
-    def __init__(self, decode_tok_s: Callable[[LoadOptions], float]) -> None:
-        """`decode_tok_s` returns the known speed of a model's answers, 0 if there is none."""
+    def __init__(self, services: BenchServices, engine: Observed[EngineState], navigation: Navigation) -> None:
         super().__init__()
-        self._decode_tok_s = decode_tok_s
+        self._speed, self._decode_tok_s = services.speed, services.decode_tok_s
+        self._navigation, self._tasks = navigation, window_tasks()
         self._state = SpeedState()
         self._shown_record = 0
         self._run = TextButton(kind="primary")
@@ -60,7 +61,8 @@ class SpeedTab(QWidget):
         self.corner = horizontal_group(self._depth, self._export, self._run)
         self._build()
         app_theme().changed.connect(self._show_legend)
-        self.show_state(self._state)
+        bind(self, self._speed.state, self.show_state, every_ms=30)
+        bind_field(self, engine, chosen_file, self._choose)
 
     @property
     def plan(self) -> SpeedPlan:
@@ -138,21 +140,39 @@ class SpeedTab(QWidget):
 
     def _make_menu(self) -> Menu:
         menu = Menu(self)
-        for name, text, signal in (
-            ("picture", tr("Save as picture…"), self.picture_asked),
-            ("text", tr("Copy as text"), self.text_asked),
+        for name, text, chosen in (
+            ("picture", tr("Save as picture…"), self._ask_where_to_save),
+            ("text", tr("Copy as text"), self._copy),
         ):
             action = menu.addAction(text)
             action.setObjectName(f"bench.export.{name}")
-            action.triggered.connect(signal)
+            action.triggered.connect(chosen)
         return menu
+
+    def _choose(self, options: LoadOptions | None) -> None:
+        self._tasks.start(self._speed.choose(options))
+
+    def _copy(self) -> None:
+        if self.record is not None:
+            QGuiApplication.clipboard().setText(share_text(self.record, self._speed.state.value.published))
+
+    def _ask_where_to_save(self) -> None:
+        if self.record is not None:
+            name = f"{self.record.title}.png"
+            ask_where_to_save(self, "bench.save", tr("Save as picture"), name, self._save_picture)
+
+    def _save_picture(self, path: str) -> None:
+        if not self.results.grab().save(path, "PNG"):
+            self._navigation.error_found.emit(
+                tr("Not saved"), tr("The picture couldn't be written. Choose another folder.")
+            )
 
     def _on_run(self) -> None:
         if self._state.is_running:
             self._run.setEnabled(False)
-            self.stop_asked.emit()
+            self._speed.stop()
         else:
-            self.run_asked.emit(self.plan)
+            self._tasks.start(self._speed.run(self.plan))
 
     def _choose_record(self, index: int) -> None:
         self._shown_record = index

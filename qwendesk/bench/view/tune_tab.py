@@ -2,20 +2,25 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QVBoxLayout, QWidget
 
-from qwendesk.bench.auto_tune import LONGEST_S, TuneState
+from qwendesk.bench.auto_tune import LONGEST_S, AutoTune, TuneState
 from qwendesk.bench.bench_engine import BenchFailure
+from qwendesk.bench.bench_runs import chosen_file
 from qwendesk.bench.tune_text import TuneLine, progress_text, result_sentence, tune_lines
 from qwendesk.bench.view.chart import TuneChart
 from qwendesk.bench.view.run_status import RunStatus
 from qwendesk.core.model_titles import model_title
+from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.translation import tr
+from qwendesk.engine.state import EngineState
+from qwendesk.widgets.bind import bind, bind_field
 from qwendesk.widgets.buttons import TextButton, describe, restyle
 from qwendesk.widgets.controls import Switch
 from qwendesk.widgets.layouts import DensitySpacing, FlowLayout, horizontal_group
+from qwendesk.widgets.tasks import window_tasks
 from qwendesk.widgets.text_labels import WrappingLabel
 
 _COLUMNS = 5
@@ -56,15 +61,11 @@ class TuneTable(QFrame):
 
 
 class TuneTab(QWidget):
-    """Shows the state of auto-tune, and asks for what the user wants."""
+    """Tunes the chosen model and shows what was tried and found."""
 
-    run_asked = Signal(bool)
-    """Carries whether options that change answers may be tried."""
-    stop_asked = Signal()
-    use_asked = Signal()
-
-    def __init__(self) -> None:
+    def __init__(self, tune: AutoTune, engine: Observed[EngineState]) -> None:
         super().__init__()
+        self._tune, self._tasks = tune, window_tasks()
         self.setObjectName("tune")
         self._state = TuneState()
         self._chosen: LoadOptions | None = None
@@ -74,7 +75,8 @@ class TuneTab(QWidget):
         self._run.clicked.connect(self._on_run)
         self.corner = horizontal_group(self._run)
         self._build()
-        self.show_state(self._state)
+        bind(self, tune.state, self.show_state, every_ms=60)
+        bind_field(self, engine, chosen_file, self.set_model)
 
     @property
     def state(self) -> TuneState:
@@ -148,13 +150,13 @@ class TuneTab(QWidget):
     def _on_run(self) -> None:
         if self._state.is_running:
             self._run.setEnabled(False)
-            self.stop_asked.emit()
-        else:
-            self.run_asked.emit(self._switch.isChecked())
+            self._tune.stop()
+        elif self._chosen is not None:
+            self._tasks.start(self._tune.run(self._chosen, may_change_answers=self._switch.isChecked()))
 
     def _on_use(self) -> None:
         self._use.setEnabled(False)
-        self.use_asked.emit()
+        self._tasks.start(self._tune.use())
 
     def _on_keep(self) -> None:
         self._is_kept = True

@@ -2,14 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from PySide6.QtCore import QObject, Signal
 
-from qwendesk.chat.exchange.service import ExchangeService
-from qwendesk.chat.exchange.values import ExportFormat
+from qwendesk.chat.chat_services import ChatServices
 from qwendesk.chat.service import ChatService
-from qwendesk.chat.view.answer.clipboard_text import copy_markdown
 from qwendesk.chat.view.chat_area import ChatArea
 from qwendesk.chat.view.chat_page import ChatPage
 from qwendesk.chat.view.sidebar.sidebar import Sidebar
@@ -20,6 +18,9 @@ from qwendesk.widgets.actions import ActionId
 from qwendesk.widgets.file_dialogs import ask_for_file, ask_where_to_save
 from qwendesk.widgets.tasks import window_tasks
 
+if TYPE_CHECKING:
+    from qwendesk.chat.exchange.values import ExportFormat
+
 
 class ChatTransfer(QObject):
     """Exports and imports chats for the sidebar and the commands."""
@@ -27,16 +28,16 @@ class ChatTransfer(QObject):
     failed = Signal(str, str)
     """Title and sentence."""
 
-    def __init__(self, service: ExchangeService, sidebar: Sidebar) -> None:
+    def __init__(self, services: ChatServices, sidebar: Sidebar) -> None:
         super().__init__(sidebar)
-        self._service, self._sidebar, self._tasks = service, sidebar, window_tasks()
+        self._services, self._sidebar, self._tasks = services, sidebar, window_tasks()
         sidebar.export_asked.connect(self.ask_export)
         sidebar.import_asked.connect(self.ask_import)
 
     def ask_export(self, kind: str, chat_ids: tuple[str, ...]) -> None:
         """Ask for a file, then write these chats to it. If there are no ids, export all chats."""
-        wanted = cast(ExportFormat, kind)
-        name = self._service.file_name(wanted, chat_ids)
+        wanted = cast("ExportFormat", kind)
+        name = self._services.transfer.file_name(wanted, chat_ids)
 
         def export(path: str) -> None:
             self._tasks.start(self._export(Path(path), wanted, chat_ids), self._sidebar)
@@ -51,9 +52,9 @@ class ChatTransfer(QObject):
 
         ask_for_file(self._sidebar.window(), "chats.import_dialog", tr("Import chats"), filters, import_from)
 
-    async def _export(self, path: Path, kind: ExportFormat, chat_ids: tuple[str, ...]) -> None:
+    async def _export(self, path: Path, kind: "ExportFormat", chat_ids: tuple[str, ...]) -> None:
         try:
-            count = await self._service.export(path, kind, chat_ids)
+            count = await self._services.transfer.export(path, kind, chat_ids)
         except QwenDeskError as error:
             self.failed.emit(error.title, error.sentence)
         else:
@@ -62,7 +63,7 @@ class ChatTransfer(QObject):
     async def _import(self, path: Path) -> None:
         self._sidebar.show_message(tr("Importing {0}…", path.name))
         try:
-            report = await self._service.import_from(path)
+            report = await self._services.transfer.import_from(path)
         except QwenDeskError as error:
             self._sidebar.show_message("")
             self.failed.emit(error.title, error.sentence)
@@ -130,6 +131,8 @@ class ChatCommands:
         """Copy the last answer as Markdown, without its thinking, and say so."""
         turns = [turn for turn in self._chat.conversation.turns if turn.answer.text]
         if turns:
+            from qwendesk.chat.view.answer.clipboard_text import copy_markdown  # noqa: PLC0415 - needs the parser
+
             copy_markdown(turns[-1].answer.text)
         self._page.composer.show_remark(tr("The last answer was copied.") if turns else tr(_NO_ANSWER))
 

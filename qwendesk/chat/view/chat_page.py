@@ -15,10 +15,8 @@ from qwendesk.chat.view.composer.attachment_loader import AttachmentLoader, refu
 from qwendesk.chat.view.composer.composer import Composer
 from qwendesk.chat.view.composer.context_notices import ContextNotices
 from qwendesk.chat.view.composer.folder_view import FolderView
-from qwendesk.chat.view.composer.sampling_popover import SamplingPopover
 from qwendesk.chat.view.composer.thinking_menu import CUSTOM_BUDGET
 from qwendesk.chat.view.composer.tool_picker import ToolPicker
-from qwendesk.chat.view.thread.pictures.picture_viewer import PictureViewer
 from qwendesk.chat.view.thread.pictures.thumbnails import PreviewCache
 from qwendesk.chat.view.thread.thread_controller import ThreadController, UndoBar
 from qwendesk.chat.view.thread.thread_view import ThreadView
@@ -233,6 +231,9 @@ class ChatPage(QWidget):
 
     def open_picture(self, path: str) -> None:
         """Open a viewer for this picture and the other pictures of the chat or the composer."""
+        # Imported only now, like the popovers below: few sessions open them.
+        from qwendesk.chat.view.thread.pictures.picture_viewer import PictureViewer  # noqa: PLC0415
+
         chosen = Path(path)
         turns = self._chat.conversation.turns
         of_chat = list(dict.fromkeys(Path(image.path) for turn in turns for image in turn.question.images))
@@ -331,6 +332,8 @@ class ChatPage(QWidget):
         if style != "custom":
             self._chat.set_style(style)
             return
+        from qwendesk.chat.view.composer.sampling_popover import SamplingPopover  # noqa: PLC0415
+
         options = self._chat.options()
         popover = SamplingPopover({key: float(getattr(options, key)) for key in _SAMPLING_KEYS}, self)
         popover.applied.connect(self._chat.set_sampling)
@@ -341,6 +344,8 @@ class ChatPage(QWidget):
         if tokens != CUSTOM_BUDGET:
             self._chat.set_thinking_budget(tokens)
             return
+        from qwendesk.chat.view.composer.sampling_popover import SamplingPopover  # noqa: PLC0415
+
         shown = max(0, thinking_budget(self._chat.settings)) or _DEFAULT_CUSTOM_BUDGET
         popover = SamplingPopover({"thinking_budget": shown}, self, tr("Thinking budget"))
         popover.applied.connect(lambda texts: self._chat.set_thinking_budget(int(texts["thinking_budget"])))

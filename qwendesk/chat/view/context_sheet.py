@@ -1,6 +1,6 @@
 """A sheet above the meter bar that shows what fills the context, with buttons to send less."""
 
-from PySide6.QtCore import QEvent, QObject, QPoint, Qt, Signal, SignalInstance
+from PySide6.QtCore import QPoint, Qt, Signal, SignalInstance
 from PySide6.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
 
 from qwendesk.chat.context_fill import ContextFill, ContextGauge
@@ -13,8 +13,6 @@ from qwendesk.widgets.bind import bind, bind_field
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.popups import Popover
 from qwendesk.widgets.tasks import window_tasks
-
-_OPENING_KEYS = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
 
 
 class ContextSheet(Popover):
@@ -169,33 +167,3 @@ class ContextSheet(Popover):
     def _leave_for(self, asked: SignalInstance) -> None:
         self.close()
         asked.emit()
-
-
-class ContextSheetOpener(QObject):
-    """Opens the sheet when the meter bar's context label is clicked, or on Enter or Space."""
-
-    prompt_asked = Signal()
-    length_asked = Signal()
-
-    def __init__(self, label: QWidget, gauge: ContextGauge, chat: ChatService) -> None:
-        super().__init__(label)
-        self._label, self._gauge, self._chat = label, gauge, chat
-        label.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        label.setCursor(Qt.CursorShape.PointingHandCursor)
-        label.setAccessibleName(tr("What fills the context"))
-        label.installEventFilter(self)
-
-    def open(self) -> None:
-        sheet = ContextSheet(self._gauge, self._chat, self._label.window())
-        sheet.prompt_asked.connect(self.prompt_asked)
-        sheet.length_asked.connect(self.length_asked)
-        sheet.show_above(self._label)
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if watched is self._label:
-            clicked = event.type() is QEvent.Type.MouseButtonRelease
-            pressed = event.type() is QEvent.Type.KeyPress and getattr(event, "key", lambda: 0)() in _OPENING_KEYS
-            if clicked or pressed:
-                self.open()
-                return True
-        return super().eventFilter(watched, event)

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QWidget
@@ -11,26 +11,29 @@ from PySide6.QtWidgets import QWidget
 from qwendesk.chat.chat_services import ChatServices
 from qwendesk.chat.chat_state import ChatState
 from qwendesk.chat.reopen_guard import MayReopen, ReopenGuard, always
-from qwendesk.chat.view.answer.source_dialog import SourceOpener
+from qwendesk.chat.view.answer.source_links import SourceOpener
 from qwendesk.chat.view.chat_area import ChatArea
 from qwendesk.chat.view.chat_commands import ChatCommands, ChatTransfer
 from qwendesk.chat.view.chat_page import ChatPage
 from qwendesk.chat.view.chat_switcher import ChatSwitcher
-from qwendesk.chat.view.context_sheet import ContextSheetOpener
-from qwendesk.chat.view.inspector.sampling_tab import SamplingTab
-from qwendesk.chat.view.inspector.system_prompt_tab import SystemPromptTab
+from qwendesk.chat.view.composer.context_notices import ContextSheetOpener
+from qwendesk.chat.view.inspector.inspector import Inspector, Tab
 from qwendesk.chat.view.last_chat_opener import LastChatOpener
 from qwendesk.chat.view.model_offer import ModelOffer
 from qwendesk.chat.view.page_opener import PageOpener
 from qwendesk.chat.view.sidebar.sidebar import Sidebar
 from qwendesk.chat.view.store_notices import StoreNotices
 from qwendesk.chat.view.thread.branch_links import BranchFinder, BranchNote
-from qwendesk.chat.view.thread.tools.call_log_dialog import CallLogOpener
 from qwendesk.core.citations import SEARCH
+from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.options import LoadOptions
 from qwendesk.core.translation import tr
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engine.state import EngineState
+from qwendesk.engines.command_preview import CommandService
+from qwendesk.engines.pending_load import PendingLoadService
 from qwendesk.hardware.ladder import StepDown
+from qwendesk.settings.service import SettingsService
 from qwendesk.toolbox.edit_history import EditHistory
 from qwendesk.toolbox.knowledge.folder_indexes import FolderIndexes
 from qwendesk.toolbox.knowledge.search import read_page, read_source
@@ -41,6 +44,11 @@ from qwendesk.widgets.layouts import LazyPage
 from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.tasks import window_tasks
 
+if TYPE_CHECKING:
+    from qwendesk.chat.view.inspector.sampling_tab import SamplingTab
+    from qwendesk.engines.view.load_options.command_dialog import CommandDialog
+    from qwendesk.engines.view.load_options.load_part import LoadPart
+
 
 class ChatToolServices(NamedTuple):
     """What the chat shows of tools."""
@@ -50,10 +58,20 @@ class ChatToolServices(NamedTuple):
     folder_indexes: FolderIndexes
 
 
+class LoadTabServices(NamedTuple):
+    """What the Load tab of the inspector and pasted commands need."""
+
+    pending_load: PendingLoadService
+    commands: CommandService
+    settings: SettingsService
+
+
 class ChatView(QObject):
     """The chat feature in the window. `area` is its page."""
 
-    def __init__(self, services: ChatServices, tools: ChatToolServices, navigation: Navigation) -> None:
+    def __init__(
+        self, services: ChatServices, tools: ChatToolServices, load: LoadTabServices, navigation: Navigation
+    ) -> None:
         super().__init__()
         self.navigation = navigation
         chat, chat_list = services.chat, services.chat_list
@@ -63,18 +81,22 @@ class ChatView(QObject):
         self.sidebar = Sidebar(chat_list)
         self.area = ChatArea(self.page, self.sidebar)
         self.offer = ModelOffer(self.page)
-        self.transfer = ChatTransfer(services.transfer, self.sidebar)
+        self.transfer = ChatTransfer(services, self.sidebar)
         self._report: LoadReport | None = None
+        self._load_services = load
+        self.load_tab = LazyPage(self._build_load_tab)
         self.sampling = LazyPage(self._build_sampling)
-        self.system_prompt = LazyPage(lambda: SystemPromptTab(chat, services.prompts))
+        self.inspector = Inspector(self.load_tab, self.sampling, LazyPage(self._build_system_prompt))
+        self.area.set_inspector(self.inspector)
+        self._command_dialog: CommandDialog | None = None
         self.commands = ChatCommands(self.page, chat, self.area, self.sidebar, self.transfer, self._show_page)
         self.switcher = ChatSwitcher(services, self.page, self.sidebar, self.offer)
         self._store_notices = StoreNotices(chat_list, self.sidebar)
         self._page_opener = PageOpener(services.pages, chat, self.page)
         self.page.thread_view.page_asked.connect(self._page_opener.ask)
         self.sources = SourceOpener(self.page.thread_view.intents.sources, chat, self.page)
-        self.call_log = CallLogOpener(self.page, chat, chat_list)
-        self.sidebar.calls_asked.connect(self.call_log.open_chat)
+        self.sidebar.calls_asked.connect(self._show_call_log)
+        self.page.composer.tools.choice.calls_asked.connect(self._show_call_log)
         self.page.add_above(BranchNote(chat, chat_list))
         BranchFinder(self.page.thread_view.intents, chat, chat_list)
         self._connect()
@@ -98,7 +120,28 @@ class ChatView(QObject):
         if self.sampling.is_built:
             self.sampling.page().show_model(state.report)
 
-    def _build_sampling(self) -> SamplingTab:
+    # The tabs of the inspector and the dialogs are imported when they are first shown: few starts need them.
+
+    def _show_call_log(self, chat_id: str = "") -> None:
+        """Show the tool calls of a chat; without an id, those of the open one."""
+        from qwendesk.chat.view.thread.tools.call_log_dialog import show_call_log  # noqa: PLC0415
+
+        show_call_log(self.page, self.services.chat, self.services.chat_list, chat_id)
+
+    def _build_load_tab(self) -> "LoadPart":
+        from qwendesk.engines.view.load_options.load_part import LoadPart  # noqa: PLC0415
+
+        needed = self._load_services
+        return LoadPart(needed.pending_load, needed.settings, self.services.options, self.navigation)
+
+    def _build_system_prompt(self) -> QWidget:
+        from qwendesk.chat.view.inspector.system_prompt_tab import SystemPromptTab  # noqa: PLC0415
+
+        return SystemPromptTab(self.services.chat, self.services.prompts)
+
+    def _build_sampling(self) -> "SamplingTab":
+        from qwendesk.chat.view.inspector.sampling_tab import SamplingTab  # noqa: PLC0415
+
         tab = SamplingTab(self.services.chat, self.services.presets)
         tab.show_model(self._report)
         return tab
@@ -111,7 +154,7 @@ class ChatView(QObject):
         return {
             "context": opener.open,
             "system_prompt": self._show_system_prompt,
-            "call_log": self.call_log.open,
+            "call_log": self._show_call_log,
         }
 
     def last_chat_opener(self, guard: ReopenGuard) -> LastChatOpener:
@@ -122,6 +165,15 @@ class ChatView(QObject):
 
     def _connect(self) -> None:
         navigation = self.navigation
+        navigation.inspector_asked.connect(self.show_inspector)
+        navigation.option_asked.connect(self._show_option)
+        navigation.options_asked.connect(self._show_options)
+        navigation.command_asked.connect(self.show_command)
+        self.inspector.close_asked.connect(self.area.toggle_inspector)
+        self.page.picker_asked.connect(navigation.picker_asked)
+        self.page.offers_asked.connect(lambda: navigation.models_tab_asked.emit("pc"))
+        self.page.model_asked.connect(navigation.model_file_asked)
+        self.page.mmproj_asked.connect(navigation.mmproj_file_asked)
         for text_shown in (self.page.banner.content_shown, self.page.composer.notice_changed, self.offer.announced):
             text_shown.connect(navigation.announced)
         for failed in (self.transfer.failed, self._store_notices.failed):
@@ -144,6 +196,38 @@ class ChatView(QObject):
         bind(self, self.services.warmer.is_preparing, self.page.composer.preparing.show_preparing)
         self.page.composer.save_preset_asked.connect(self._name_preset)
         self.page.context_notices.length_asked.connect(self._show_context_length)
+
+    def show_command(self, text: str = "") -> None:
+        """Open the dialog that shows what a command of another program means here."""
+        if self._command_dialog is None:
+            from qwendesk.engines.view.load_options.command_dialog import CommandDialog  # noqa: PLC0415
+
+            commands = self._load_services.commands
+            self._command_dialog = dialog = CommandDialog(commands, self.navigation, self.page.window())
+            dialog.answer_options_pasted.connect(self._take_options)
+            dialog.applied.connect(self.page.composer.pasted_strip.remove)
+        self._command_dialog.show_text(text)
+
+    def _take_options(self, values: dict[str, Any]) -> None:
+        from qwendesk.chat.view.inspector.pasted_options import set_options  # noqa: PLC0415
+
+        try:
+            set_options(self.services.chat, values)
+        except QwenDeskError as error:
+            self.navigation.error_found.emit(error.title, error.sentence)
+
+    def show_inspector(self, tab: Tab) -> None:
+        self.inspector.show_tab(tab)
+        self._show_page()
+        self.area.show_inspector()
+
+    def _show_option(self, key: str) -> None:
+        self.show_inspector("load")
+        self.load_tab.page().focus_option(key)
+
+    def _show_options(self, options: LoadOptions) -> None:
+        self._tasks.start(self._load_services.pending_load.prepare(options))
+        self.show_inspector("load")
 
     def _show_page(self) -> None:
         self.navigation.page_asked.emit("chat")

@@ -1,30 +1,42 @@
 """The Engine page: the running engine, devices and drivers, a test, and diagnostics to copy."""
 
 import sys
-from collections.abc import Callable
 
 import msgspec
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
+from qwendesk.commands.outgrown import NextStep
 from qwendesk.core.devices import DeviceInfo, number_equal_names
+from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.number_format import show_decimal
+from qwendesk.core.observed import Observed
 from qwendesk.core.plan import Comparison, DevicePlan, Plan, SpeedEstimate
 from qwendesk.core.redaction import redact_user_paths
 from qwendesk.core.translation import mark, tr
 from qwendesk.core.units import show_bytes, show_expected, show_rate, show_tokens
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.engines.engine_choice import EngineChoice
+from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.exact_plan import with_engine_numbers
 from qwendesk.engines.link_text import link_sentences
-from qwendesk.engines.self_test import Check, Diagnosis
+from qwendesk.engines.load_planner import LoadPlanner
+from qwendesk.engines.pc_trial.service import PcTrial
+from qwendesk.engines.pending_load import PendingLoadService
+from qwendesk.engines.pending_state import PendingLoad
+from qwendesk.engines.self_test import Check, Diagnosis, SelfTest, SelfTestState, versions
 from qwendesk.engines.trial import EngineTrial
+from qwendesk.engines.view.engines_presenter import EnginesPresenter
+from qwendesk.engines.view.load_options.command_card import LoadedCommand
 from qwendesk.engines.view.load_options.load_text import device_names, source_text
+from qwendesk.engines.view.pc_trial_presenter import PcTrialPresenter
 from qwendesk.hardware.snapshot import GpuReading, Snapshot
+from qwendesk.widgets.bind import bind
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.display_texts import load_options_text
 from qwendesk.widgets.layouts import DensitySpacing, FlowLayout
+from qwendesk.widgets.tasks import window_tasks
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
 
@@ -287,14 +299,20 @@ _WIDEST = 760
 
 
 class EnginePage(QScrollArea):
-    """Shows values and asks for tests. `versions` returns the versions of the libraries for copied diagnostics."""
+    """Shows what is known of the engine, and tests it. It has a list of engines if the user can choose one."""
 
-    test_asked = Signal()
-    measure_asked = Signal()
-
-    def __init__(self, versions: Callable[[], dict[str, str]]) -> None:
+    def __init__(
+        self,
+        engine: EngineService,
+        planner: LoadPlanner,
+        self_test: SelfTest,
+        pc_trial: PcTrial,
+        *,
+        engines: EnginesPresenter | None,
+        snapshot: Observed[Snapshot | None],
+    ) -> None:
         super().__init__()
-        self._versions = versions
+        self._self_test, self._tasks = self_test, window_tasks()
         self._known = Known()
         self._running = False
         self._n_others = 0
@@ -309,7 +327,7 @@ class EnginePage(QScrollArea):
         describe(
             self._test, "engine.test", tr("Test engine"), tr("Ask the built-in demo model about text and a picture")
         )
-        self._test.clicked.connect(self.test_asked)
+        self._test.clicked.connect(self.test)
         self._copy = TextButton(tr("Copy diagnostics"), icon_name="copy")
         describe(self._copy, "engine.copy", tr("Copy diagnostics"), tr("Copy all of this, without any message text"))
         self._copy.clicked.connect(self.copy_all)
@@ -320,7 +338,7 @@ class EnginePage(QScrollArea):
             tr("Measure this PC…"),
             tr("Measure answers, memory and speed of every engine, for a report that you can send"),
         )
-        self._measure.clicked.connect(self.measure_asked)
+        self._measure.clicked.connect(PcTrialPresenter(self, pc_trial, engine).open)
         self._result = QLabel()
         self._result.setObjectName("engine.result")
         self._result.setWordWrap(True)
@@ -330,47 +348,52 @@ class EnginePage(QScrollArea):
         self._on_theme()
         app_theme().changed.connect(self._on_theme)
         self._show_all()
+        if engines is not None:
+            self._column.insertWidget(self._column.indexOf(self._result) + 1, engines.list)
+            engines.list.show()
+            bind(self, engines.engines, lambda choice: self._learn(engines=choice))
+        bind(self, engine.observed, lambda state: self._learn(state=state, plan=planner.latest))
+        bind(self, snapshot, lambda found: self._learn(snapshot=found))
+        bind(self, self_test.state, self._show_test)
 
-    def add_card(self, card: QWidget) -> None:
-        """Add a card of another package after the sections."""
-        self._column.insertWidget(self._column.count() - 1, card)
+    def add_command(
+        self,
+        pending: PendingLoadService,
+        options: Observed[GenerationOptions],
+        next_step: Observed[NextStep | None],
+        compared: Observed[tuple[Comparison, ...]],
+    ) -> None:
+        """Add the command of the loaded model, for other programs, and show what was measured of it.
+
+        `options` are those of the open chat, `next_step` is what to do because the engine is outgrown.
+        """
+        self.command = LoadedCommand(pending, options)
+        self._column.insertWidget(self._column.count() - 1, self.command)
         self._n_others += 1
+        bind(self, pending.state, self._show_measured)
+        bind(self, next_step, lambda step: self._learn(next_step=step.sentence if step is not None else ""))
+        bind(self, compared, lambda rows: self._learn(compared=rows))
 
-    def put_list(self, engines: QWidget) -> None:
-        """Put the list of engines before the sections."""
-        self._column.insertWidget(self._column.indexOf(self._result) + 1, engines)
+    def show_vllm_command(self) -> None:
+        """Show the command that runs the loaded model in vLLM."""
+        self.command.card.show_kind("vllm")
+        self.ensureWidgetVisible(self.command)
 
-    def show_state(self, state: EngineState) -> None:
-        self._learn(state=state)
+    def test(self) -> None:
+        """Test the engine, and show the result."""
+        self._tasks.start(self._self_test.run())
 
-    def show_snapshot(self, snapshot: Snapshot | None) -> None:
-        self._learn(snapshot=snapshot)
-
-    def show_engines(self, engines: EngineChoice) -> None:
-        self._learn(engines=engines)
-
-    def show_measured(self, tok_s: float | None) -> None:
-        """Show the speed that was measured with the loaded model's options; None before its first answer."""
+    def _show_measured(self, pending: PendingLoad) -> None:
+        """Show the measured speed, unless it is of options that aren't loaded."""
+        tok_s = pending.measured_tok_s if pending.is_loaded and not pending.needs_reload else None
         if tok_s != self._known.measured_tok_s:
             self._learn(measured_tok_s=tok_s)
 
-    def show_plan(self, plan: Plan | None) -> None:
-        """Show the plan of the latest load; None before the first."""
-        self._learn(plan=plan)
-
-    def show_next_step(self, sentence: str) -> None:
-        """Show what to do because the engine is outgrown; "" if it isn't."""
-        self._learn(next_step=sentence)
-
-    def show_compared(self, compared: tuple[Comparison, ...]) -> None:
-        """Show the predicted and the measured memory of the loaded model."""
-        self._learn(compared=compared)
-
-    def show_test(self, diagnosis: Diagnosis | None, *, running: bool) -> None:
-        if running and self._test.hasFocus():
+    def _show_test(self, state: SelfTestState) -> None:
+        if state.is_running and self._test.hasFocus():
             self._copy.setFocus()  # disabling a button moves its focus to the first control of the window
-        self._running = running
-        self._learn(diagnosis=diagnosis)
+        self._running = state.is_running
+        self._learn(diagnosis=state.diagnosis)
 
     def _content(self) -> QWidget:
         page = QWidget()
@@ -421,7 +444,7 @@ class EnginePage(QScrollArea):
 
     def copy_all(self) -> None:
         """Copy everything on the page to the clipboard as text."""
-        text = diagnostics(self._known, self._versions(), platform=sys.platform)
+        text = diagnostics(self._known, versions(), platform=sys.platform)
         QGuiApplication.clipboard().setText(text)
 
 

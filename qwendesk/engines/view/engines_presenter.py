@@ -10,6 +10,7 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QWidget
 
 from qwendesk.core.engine_manifest import MANIFEST_NAME, Backend
+from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
 from qwendesk.core.units import show_bytes
 from qwendesk.engines.engine_service import EngineService
@@ -24,6 +25,7 @@ from qwendesk.engines.view.row_texts import EngineLine, PackLine
 from qwendesk.hardware.snapshot import GpuReading, Snapshot
 from qwendesk.widgets.bind import REPAINT_EVERY_MS, bind
 from qwendesk.widgets.file_dialogs import ask_for_file
+from qwendesk.widgets.navigation import GRAPHICS_HELP, Navigation
 from qwendesk.widgets.question_dialog import DialogButton, QuestionDialog
 from qwendesk.widgets.tasks import window_tasks
 
@@ -34,15 +36,24 @@ class EnginesPresenter(QObject):
     offer_changed = Signal(bool, str)
     """True if there is a pack to offer at the first start, and why an installed engine can't use the GPU, or ""."""
 
-    def __init__(self, installed: InstalledEngines, engine: EngineService) -> None:
+    def __init__(
+        self,
+        installed: InstalledEngines,
+        engine: EngineService,
+        snapshot: Observed[Snapshot | None],
+        navigation: Navigation,
+    ) -> None:
         engine_list = EngineList()
         super().__init__(engine_list)
         self.list = engine_list
         self._engines, self._packs, self._switch = installed.engines, installed.packs, installed.switch
         self._installer = installed.installer
         self._engine, self._tasks = engine, window_tasks()
+        self.engines = installed.engines.observed
         self._gpus: tuple[GpuReading, ...] = ()
         self._offered = ""
+        self.offer = False, ""
+        """As in `offer_changed`."""
         self.offer_row = PackRow("start.pack")
         self.list.use_asked.connect(self._ask_use)
         self.list.try_asked.connect(lambda name: self._start(self._switch.try_again(name)))
@@ -51,13 +62,15 @@ class EnginesPresenter(QObject):
         self.list.add_asked.connect(self._ask_file)
         self.list.folder_asked.connect(lambda: self._start(self._open_folder()))
         self.offer_row.asked.connect(lambda what: self._handle_pack(self._offered, what))
+        self.list.help_asked.connect(lambda: navigation.help_asked.emit(*GRAPHICS_HELP))
+        bind(self, snapshot, self._show_snapshot)
         bind(self, engine.observed, self._show_all)
         bind(self, self._engines.observed, self._show_all)
         bind(self, self._switch.is_waiting, self._show_all)
         bind(self, self._switch.adding, self._show_all)
         bind(self, self._packs.observed, self._show_all, every_ms=REPAINT_EVERY_MS)
 
-    def show_snapshot(self, snapshot: Snapshot | None) -> None:
+    def _show_snapshot(self, snapshot: Snapshot | None) -> None:
         """Take the GPUs of this PC from the latest snapshot."""
         self._gpus = snapshot.gpus if snapshot is not None else ()
         self._show_all()
@@ -79,7 +92,8 @@ class EnginesPresenter(QObject):
         self._offered = offer.name if offer is not None else ""
         if offer is not None:
             self.offer_row.show_line(offer, is_main=True)
-        self.offer_changed.emit(offer is not None, self._gpu_problem())
+        self.offer = offer is not None, self._gpu_problem()
+        self.offer_changed.emit(*self.offer)
 
     def _start(self, work: Coroutine[Any, Any, object]) -> None:
         self._tasks.start(work)

@@ -5,11 +5,13 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject
 
 from qwendesk.core.engine_manifest import EnginePack
+from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
 from qwendesk.core.units import show_bytes
 from qwendesk.engines.gpu_engine import GpuEngine, GpuEngineState
 from qwendesk.engines.services import InstalledEngines
 from qwendesk.engines.view.row_texts import engine_title
+from qwendesk.hardware.snapshot import Snapshot
 from qwendesk.widgets.bind import bind
 from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.notice import Notice, NoticeAction
@@ -19,12 +21,28 @@ from qwendesk.widgets.tasks import window_tasks
 class GpuEngineNotices(QObject):
     """Asks for a notice when the state has something to tell. Its buttons close it."""
 
-    def __init__(self, parent: QObject, installed: InstalledEngines, navigation: Navigation) -> None:
+    def __init__(
+        self,
+        parent: QObject,
+        installed: InstalledEngines,
+        snapshot: Observed[Snapshot | None],
+        navigation: Navigation,
+    ) -> None:
         super().__init__(parent)
-        self._navigation = navigation
+        self._snapshot, self._navigation = snapshot, navigation
+        self._has_begun = False
         self._gpu_engine: GpuEngine = installed.gpu_engine
         self._switch = installed.switch
         bind(self, self._gpu_engine.state, self._show)
+
+    def begin(self) -> None:
+        """Get or offer an engine for the GPU once the meters have found one. An engine is chosen by then."""
+        bind(self, self._snapshot, self._on_snapshot)
+
+    def _on_snapshot(self, snapshot: Snapshot | None) -> None:
+        if snapshot is not None and snapshot.gpus and not self._has_begun:
+            self._has_begun = True
+            window_tasks().start(self._gpu_engine.begin(snapshot.gpus))
 
     def _show(self, state: GpuEngineState) -> None:
         notice = self._notice_of(state)

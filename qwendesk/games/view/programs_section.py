@@ -1,6 +1,5 @@
 """The programs with a rule of their own on the settings page."""
 
-from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import QPoint
@@ -10,7 +9,9 @@ from qwendesk.core.app_options import AppOptions, GameAction, ProgramRule
 from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
 from qwendesk.engine.state import EngineState
+from qwendesk.games.rules import programs_on_gpus
 from qwendesk.games.service import GameMode
+from qwendesk.meters.meter_state import MeterState
 from qwendesk.widgets.bind import bind_field
 from qwendesk.widgets.buttons import IconButton, TextButton, describe
 from qwendesk.widgets.controls import ComboBox
@@ -23,8 +24,6 @@ from qwendesk.widgets.text_labels import ElidedLabel
 
 _WORDS = "games programs game mode list rules unload experts keep vram full screen steam"
 _NAME = "settings.programs"
-GpuPrograms = Callable[[], tuple[str, ...]]
-"""Returns the names of other programs that use a GPU now, those with the most memory first."""
 
 
 class ProgramsSection(TitledCard):
@@ -35,10 +34,10 @@ class ProgramsSection(TitledCard):
         game: GameMode,
         options: Observed[AppOptions],
         engine: Observed[EngineState],
-        gpu_programs: GpuPrograms,
+        meters: Observed[MeterState],
     ) -> None:
         super().__init__(_NAME, tr("Programs with a rule of their own"), _WORDS)
-        self._game, self._engine, self._gpu_programs, self._tasks = game, engine, gpu_programs, window_tasks()
+        self._game, self._engine, self._meters, self._tasks = game, engine, meters, window_tasks()
         self._lines: list[QFrame] = []
         self._choices: list[ComboBox] = []
         self._shown: tuple[tuple[str, tuple[GameAction, ...]], ...] = ()
@@ -150,7 +149,7 @@ class ProgramsSection(TitledCard):
 
     async def _choose(self, button: TextButton) -> None:
         """Open a menu of the programs that use a GPU; of those started last if the system doesn't tell which do."""
-        names = self._gpu_programs() or await self._game.started_names()
+        names = programs_on_gpus(self._meters.value) or await self._game.started_names()
         menu = Menu(self)
         menu.setObjectName(f"{_NAME}.menu")
         for name in names:

@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 from PySide6.QtCore import QPoint, QRectF
-from PySide6.QtGui import QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtGui import QPainter, QPaintEvent, QPen, QPolygonF, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from qwendesk.core.number_format import show_decimal
@@ -13,7 +13,9 @@ from qwendesk.core.plan import Comparison
 from qwendesk.core.translation import tr
 from qwendesk.core.units import GIB
 from qwendesk.meters.meter_state import HISTORY_S, GpuBar, MeterState
+from qwendesk.meters.services import MeterServices
 from qwendesk.meters.view import meter_text
+from qwendesk.widgets.bind import bind
 from qwendesk.widgets.popups import Popover
 from qwendesk.widgets.theme import Theme
 from qwendesk.widgets.theme_keeper import current_theme
@@ -29,8 +31,9 @@ _LINE_ROLES = ("meter_weights", "meter_context", "meter_buffers", "meter_vision"
 class HistoryPopup(Popover):
     """Closes on Escape or on a click outside."""
 
-    def __init__(self, parent: QWidget) -> None:
+    def __init__(self, parent: QWidget, services: MeterServices) -> None:
         super().__init__(parent)
+        self._meters, self._comparisons = services.service.state, services.comparer.comparisons
         self.setObjectName("meter.history")
         self.setAccessibleName(tr("The last five minutes"))
         self.setFixedWidth(_WIDTH)
@@ -61,8 +64,18 @@ class HistoryPopup(Popover):
         self._compared = _small()
         self._compared.setObjectName("meter.history.compared")
         column.addWidget(self._compared)
+        bind(self, self._meters, self._on_change)
+        bind(self, self._comparisons, self._on_change)
 
-    def show_history(self, meters: MeterState, compared: Sequence[Comparison]) -> None:
+    def showEvent(self, event: QShowEvent) -> None:
+        self._show_history(self._meters.value, self._comparisons.value)
+        super().showEvent(event)
+
+    def _on_change(self, _change: object) -> None:
+        if self.isVisible():
+            self._show_history(self._meters.value, self._comparisons.value)
+
+    def _show_history(self, meters: MeterState, compared: Sequence[Comparison]) -> None:
         theme, points = current_theme(), meters.history
         now_s = points[-1].at_s if points else 0.0
         places = [1 - (now_s - point.at_s) / HISTORY_S for point in points]

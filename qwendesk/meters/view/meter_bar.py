@@ -1,6 +1,8 @@
 """The bar at the bottom of the window: memory, state, GPUs, speed and context, as far as they are known."""
 
 from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QPen, QPolygonF, QResizeEvent
@@ -14,11 +16,16 @@ from qwendesk.engine.state import EngineState, Phase
 from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.hardware.spill import SpillState
 from qwendesk.meters.meter_state import GpuBar, MeterState
+from qwendesk.meters.services import MeterServices
 from qwendesk.meters.view import meter_text
+from qwendesk.widgets.bind import bind
 from qwendesk.widgets.buttons import describe, restyle
 from qwendesk.widgets.display_texts import context_text, context_tone, device_text, engine_text, speed_text
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 from qwendesk.widgets.vram_bar import VramBar
+
+if TYPE_CHECKING:
+    from qwendesk.meters.view.history_popup import HistoryPopup
 
 _VERTICAL_SPACE = 28
 """Total space above and below the text."""
@@ -35,10 +42,9 @@ width, otherwise at the second), then GPU and curve, then the memory's numbers."
 class MeterBar(QFrame):
     """Shows MeterState, the engine's state and the last answer's figures."""
 
-    history_asked = Signal()
-
-    def __init__(self) -> None:
+    def __init__(self, services: MeterServices) -> None:
         super().__init__()
+        self._services = services
         self.setObjectName("meter.bar")
         self.setProperty("kind", "meterbar")
         app_theme().changed.connect(self._set_height)
@@ -46,12 +52,12 @@ class MeterBar(QFrame):
         self._memory_name = _label("meter.memory.name", "small")
         self.memory = VramBar()
         describe(self.memory, "meter.memory", tr("Memory"), tr("Click to see the last five minutes"))
-        self.memory.clicked.connect(self.history_asked)
+        self.memory.clicked.connect(self.show_history)
         self.memory.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self.memory.setMinimumWidth(_LEAST_MEMORY)
         self._memory_text = _label("meter.memory.text", "number")
         self.gpus = GpuMeters()
-        self.gpus.clicked.connect(self.history_asked)
+        self.gpus.clicked.connect(self.show_history)
         self._state = _label("meter.state")
         self._state.setProperty("chip", "plain")
         self._state.setToolTip(tr("Engine state"))
@@ -85,11 +91,20 @@ class MeterBar(QFrame):
         self._compared: tuple[Comparison, ...] = ()
         self._has_curve = False
         self.show_state(self._engine)
+        meters, comparisons = services.service.state, services.comparer.comparisons
+        bind(self, meters, lambda state: self.show_meters(state, comparisons.value))
+        bind(self, comparisons, lambda compared: self.show_meters(meters.value, compared))
 
-    @property
-    def history_anchor(self) -> QWidget:
-        """The widget above which the history opens."""
-        return self.gpus if self._has_several else self.memory
+    @cached_property
+    def history(self) -> "HistoryPopup":
+        # Imported only now, because most sessions never open it.
+        from qwendesk.meters.view.history_popup import HistoryPopup  # noqa: PLC0415
+
+        return HistoryPopup(self, self._services)
+
+    def show_history(self) -> None:
+        """Open the last five minutes above the memory's bar."""
+        self.history.show_above(self.gpus if self._has_several else self.memory)
 
     @property
     def _has_several(self) -> bool:

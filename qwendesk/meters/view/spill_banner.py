@@ -3,7 +3,7 @@
 from typing import Literal
 
 import msgspec
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
@@ -12,8 +12,12 @@ from qwendesk.core.translation import tr, tr_n
 from qwendesk.core.units import GIB, MIB, show_bytes, show_duration, show_expected, show_rate, show_tokens
 from qwendesk.hardware.spill import SpillState
 from qwendesk.meters.meter_state import MeterState, Spill, VramConsumer
+from qwendesk.meters.services import MeterServices
 from qwendesk.meters.spill_remedies import RemedyId, RemedyState, SpillRemedy
+from qwendesk.widgets.bind import bind
 from qwendesk.widgets.buttons import IconButton, TextButton, describe, restyle
+from qwendesk.widgets.navigation import Navigation
+from qwendesk.widgets.tasks import window_tasks
 
 BannerButton = RemedyId | Literal["load_again", "stop_waiting"]
 
@@ -169,12 +173,9 @@ def _size(n_bytes: int) -> str:
 class SpillBanner(QWidget):
     """Shows a SpillStory, or nothing. Once dismissed, it is shown again only when the story's key changes."""
 
-    chosen = Signal(str)
-    """Emitted with the id of a remedy, "load_again" or "stop_waiting"."""
-    help_asked = Signal()
-
-    def __init__(self) -> None:
+    def __init__(self, services: MeterServices, navigation: Navigation) -> None:
         super().__init__()
+        self._services, self._navigation, self._tasks = services, navigation, window_tasks()
         self._story: SpillStory | None = None
         self._dismissed = ""
         self.setObjectName("spill")
@@ -206,6 +207,22 @@ class SpillBanner(QWidget):
         column.addLayout(self._row)
         column.addWidget(self._note)
         self.hide()
+        bind(self, services.service.state, self._on_change)
+        bind(self, services.remedies.state, self._on_change)
+
+    def _on_change(self, _change: object) -> None:
+        meters, remedies = self._services.service.state.value, self._services.remedies.state.value
+        self.show_story(story_of(meters, remedies, on_windows=self._services.platform == "win32"))
+
+    def _choose(self, button: BannerButton) -> None:
+        remedies = self._services.remedies
+        match button:
+            case "load_again":
+                self._tasks.start(remedies.load_again())
+            case "stop_waiting":
+                remedies.stop_waiting()
+            case _:
+                self._tasks.start(remedies.apply(button, self._services.service.state.value))
 
     @property
     def story(self) -> SpillStory | None:
@@ -255,7 +272,7 @@ class SpillBanner(QWidget):
 
     def _make(self, choice: BannerButton, place: int) -> TextButton:
         button = TextButton()
-        button.clicked.connect(lambda _checked=False: self.chosen.emit(choice))
+        button.clicked.connect(lambda _checked=False: self._choose(choice))
         self._buttons[choice] = button
         self._row.insertWidget(place, button)
         return button
@@ -266,7 +283,7 @@ class SpillBanner(QWidget):
         close.clicked.connect(self._dismiss)
         more = TextButton(tr("Help"), kind="link")
         describe(more, "spill.help", tr("Help"), tr("Read about spilled memory in the guide"))
-        more.clicked.connect(self.help_asked)
+        more.clicked.connect(lambda: self._navigation.help_asked.emit("spill", ""))
         row = QHBoxLayout()
         row.addWidget(self._title, 1)
         row.addWidget(more)

@@ -12,6 +12,7 @@ from qwendesk.models.view.model_texts import button_text, fix_hint, owner_text, 
 from qwendesk.widgets.bind import bind_field
 from qwendesk.widgets.buttons import IconButton, TextButton, describe, restyle
 from qwendesk.widgets.layouts import DensitySpacing, ResponsivePairLayout, horizontal_group
+from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.text_labels import ElidedLabel
 
 _MAX_CARDS = 2
@@ -27,11 +28,7 @@ _LEAST_WORDS = 340
 class Alerts(QWidget):
     """A column of alerts, hidden while there are none. A dismissed alert reappears when its file's state changes."""
 
-    list_asked = Signal()
-    """Asks to show the tab "My models"."""
-    help_asked = Signal()
-
-    def __init__(self, models: Observed[ModelListState], actions: ModelActions) -> None:
+    def __init__(self, models: Observed[ModelListState], actions: ModelActions, navigation: Navigation) -> None:
         super().__init__()
         self._actions = actions
         self._alerts: tuple[ModelEntry, ...] = ()
@@ -48,11 +45,11 @@ class Alerts(QWidget):
         for card in self._cards:
             card.fix_asked.connect(self._fix)
             card.dismissed.connect(self._dismiss)
-            card.help_asked.connect(self.help_asked)
+            card.help_asked.connect(lambda: navigation.help_asked.emit("flagged-files", "what-the-states-mean"))
             column.addWidget(card)
         self._more = TextButton(kind="link")
         describe(self._more, "models.alerts.more", tr("Show all"), tr("Show all under My models"))
-        self._more.clicked.connect(self.list_asked)
+        self._more.clicked.connect(lambda: navigation.models_tab_asked.emit("mine"))
         self._notice = QLabel()
         self._notice.setObjectName("models.alerts.notice")
         self._notice.setProperty("kind", "notice")

@@ -3,7 +3,7 @@
 from collections.abc import Coroutine
 from typing import Any
 
-from PySide6.QtCore import QUrl, Signal
+from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QVBoxLayout, QWidget
 
@@ -14,9 +14,11 @@ from qwendesk.hub.network import HubError
 from qwendesk.models.downloads import DownloadsService, DownloadsState
 from qwendesk.models.network import NetworkService
 from qwendesk.models.view.download_row import DownloadRow, NextStep, folder_of, next_steps, step_text, total_text
+from qwendesk.models.view.model_actions import ModelActions
 from qwendesk.widgets.bind import bind
 from qwendesk.widgets.buttons import IconButton, TextButton, describe
 from qwendesk.widgets.layouts import DensitySpacing, FlowLayout, ResponsivePairLayout, widget_with
+from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.tasks import window_tasks
 
 _STEPS = 1000
@@ -27,18 +29,11 @@ _LEAST_TOTAL = 200
 class DownloadsTab(QWidget):
     """The tab "Downloads"."""
 
-    load_asked = Signal(str)
-    """Path of a finished model."""
-    settings_asked = Signal(str)
-    """The section of the settings to show: "token" or "folders"."""
-    online_asked = Signal()
-    offers_asked = Signal()
-    """Asks to show the tab "For this PC"."""
-    action_failed = Signal(str)
-    """A title and a sentence."""
-
-    def __init__(self, service: DownloadsService, network: NetworkService) -> None:
+    def __init__(
+        self, service: DownloadsService, network: NetworkService, actions: ModelActions, navigation: Navigation
+    ) -> None:
         super().__init__()
+        self._actions, self._navigation = actions, navigation
         self._service, self._network, self._tasks = service, network, window_tasks()
         self._rows: list[DownloadRow] = []
         self._failed_page = ""
@@ -109,7 +104,7 @@ class DownloadsTab(QWidget):
             case "up" | "down":
                 self._start(self._service.move(row.identity, -1 if what == "up" else 1), item)
             case "load":
-                self.load_asked.emit(first.target)
+                self._actions.load(first.target)
             case "folder":
                 QDesktopServices.openUrl(QUrl.fromLocalFile(folder_of(item)))
             case _:
@@ -120,9 +115,9 @@ class DownloadsTab(QWidget):
             case "page":
                 QDesktopServices.openUrl(QUrl(page))
             case "online":
-                self.online_asked.emit()
+                self._network.go_online()
             case "token" | "folders":
-                self.settings_asked.emit(step)
+                self._navigation.settings_asked.emit(step)
 
     def _start(self, action: Coroutine[Any, Any, None], item: DownloadItem) -> None:
         self._tasks.start(self._run(action, item))
@@ -142,7 +137,8 @@ class DownloadsTab(QWidget):
         for step, button in self._refused_steps.items():
             button.setVisible(step in wanted)
         self._refused.show()
-        self.action_failed.emit(f"{error.title}. {error.sentence}")
+        self._navigation.models_tab_asked.emit("downloads")
+        self._navigation.announced.emit(f"{error.title}. {error.sentence}")
 
     def _make_refused(self) -> QFrame:
         card = _card("failure", "downloads.refused")
@@ -185,7 +181,7 @@ class DownloadsTab(QWidget):
         text.setWordWrap(True)
         button = TextButton(tr("Go online"))
         describe(button, "downloads.offline.online", tr("Go online"), tr("Allow connections"))
-        button.clicked.connect(self.online_asked)
+        button.clicked.connect(self._network.go_online)
         row = QHBoxLayout(card)
         row.setContentsMargins(16, 12, 12, 12)
         row.addWidget(text, 1)
@@ -237,7 +233,7 @@ class DownloadsTab(QWidget):
         text.setWordWrap(True)
         offers = TextButton(tr("Show what fits this PC"), kind="primary")
         describe(offers, "downloads.empty.offers", tr("Show what fits this PC"))
-        offers.clicked.connect(self.offers_asked)
+        offers.clicked.connect(lambda: self._navigation.models_tab_asked.emit("pc"))
         column = QVBoxLayout()
         column.setSpacing(12)
         column.addSpacing(96)

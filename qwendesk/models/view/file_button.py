@@ -10,10 +10,12 @@ from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.translation import mark, tr
-from qwendesk.models.downloads import DownloadsService
 from qwendesk.models.model_list import FileStatus, FileStatuses
+from qwendesk.models.services import ModelServices
+from qwendesk.models.view.model_actions import ModelActions
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.layouts import ResponsivePairLayout
+from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.tasks import window_tasks
 
 _TEXTS: Final[Mapping[FileStatus, tuple[str, str]]] = MappingProxyType(
@@ -50,15 +52,11 @@ def show_file_status(button: QPushButton, statuses: FileStatuses, repo: str, pat
 class FileOffersTab(QWidget):
     """Base class of the tabs that offer files on the Hub."""
 
-    use_asked = Signal(str)
-    """Path of a model on this PC."""
-    fix_asked = Signal()
-    """Asks to fix a file on this PC that is damaged or outdated."""
-
-    def __init__(self, downloads: DownloadsService, name: str) -> None:
+    def __init__(self, services: ModelServices, actions: ModelActions, navigation: Navigation, name: str) -> None:
         """`name` begins the object name of `problem`, which the tab places in its layout."""
         super().__init__()
-        self._downloads, self._tasks = downloads, window_tasks()
+        self._downloads, self._tasks = services.downloads, window_tasks()
+        self._actions, self._navigation = actions, navigation
         self._statuses = FileStatuses()
         self._asked = "", "", True
         """Repository and path of the file whose button was clicked last, and whether with its vision projector."""
@@ -77,9 +75,9 @@ class FileOffersTab(QWidget):
             case "paused" | "failed":
                 self._run(self._downloads.resume(self._statuses.stopped[(repo, path)].id))
             case "flagged":
-                self.fix_asked.emit()
+                self._navigation.models_tab_asked.emit("mine")
             case "present":
-                self.use_asked.emit(self._statuses.present[(repo, path)])
+                self._actions.load(self._statuses.present[(repo, path)])
             case _:
                 self._run(self._downloads.add(repo, path, with_mmproj=with_mmproj))
 

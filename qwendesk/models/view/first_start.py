@@ -1,6 +1,9 @@
 """The first start: one recommended model with a button, and other ways to begin below."""
 
-from PySide6.QtCore import Qt, Signal
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QFrame,
@@ -13,11 +16,15 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
 from qwendesk.core.units import show_bytes
-from qwendesk.models.first_start import FirstStartService, FirstStartState
-from qwendesk.models.offers import OffersService
+from qwendesk.hardware.snapshot import Snapshot
+from qwendesk.models.first_start import FirstStartState
+from qwendesk.models.offers import unused_gpus
 from qwendesk.models.ranking import Offer
+from qwendesk.models.services import ModelServices
+from qwendesk.models.view.model_actions import ModelActions
 from qwendesk.models.view.offer_texts import (
     download_text,
     fit_details,
@@ -30,8 +37,12 @@ from qwendesk.widgets.bind import bind
 from qwendesk.widgets.buttons import TextButton, describe, restyle
 from qwendesk.widgets.file_dialogs import ask_for_folder
 from qwendesk.widgets.layouts import FlowLayout
+from qwendesk.widgets.navigation import GRAPHICS_HELP, Navigation
 from qwendesk.widgets.tasks import window_tasks
 from qwendesk.widgets.text_labels import ElidedLabel, WrappingLabel
+
+if TYPE_CHECKING:
+    from qwendesk.engines.view.engines_presenter import EnginesPresenter
 
 _WIDEST = 680
 _LEAST_CELL = 80
@@ -43,19 +54,25 @@ _LINE = 28
 class FirstStart(QWidget):
     """Shown instead of the empty chat while there is no model."""
 
-    demo_asked = Signal()
-    files_asked = Signal()
-    """Asks to show the tab "My models"."""
-    use_asked = Signal(str)
-    """Path of a model on this PC."""
-    engine_help_asked = Signal()
-    shown = Signal()
-
-    def __init__(self, service: FirstStartService, offers: OffersService) -> None:
+    def __init__(
+        self,
+        services: ModelServices,
+        actions: ModelActions,
+        find_engines: "Callable[[], EnginesPresenter | None]",
+        snapshot: Observed[Snapshot | None],
+        navigation: Navigation,
+    ) -> None:
+        """`find_engines` returns what offers an engine for a GPU that the installed one can't use; None without it."""
         super().__init__()
-        self._service, self._offers, self._tasks = service, offers, window_tasks()
-        self._unused: tuple[str, ...] = ()
-        self._engine_offer: QWidget | None = None
+        service = services.first_start
+        self._service, self._offers, self._tasks = service, services.offers, window_tasks()
+        self._actions, self._find_engines, self._snapshot, self._navigation = (
+            actions,
+            find_engines,
+            snapshot,
+            navigation,
+        )
+        self._engines: EnginesPresenter | None = None
         self._has_engine_offer = False
         self._trouble = ""
         self.setProperty("kind", "page")
@@ -100,33 +117,37 @@ class FirstStart(QWidget):
         around.setContentsMargins(0, 0, 0, 0)
         around.addWidget(area)
         bind(self, service.state, self._show)
+        bind(self, services.offers.state, lambda _offers: self._show_gpu_row())
+        bind(self, snapshot, lambda _snapshot: self._show_gpu_row())
 
-    def show_unused_gpus(self, names: tuple[str, ...]) -> None:
-        """Show that the engine can't use these cards, if there are any."""
-        self._unused = names
-        self._show_gpu_row()
+    def _add_engine_offer(self) -> None:
+        engines = self._engines = self._find_engines()
+        if engines is not None:
+            self._gpu_column.addWidget(engines.offer_row)
+            engines.offer_changed.connect(self._show_engine_offer)
+            self._has_engine_offer, self._trouble = engines.offer
 
-    def set_engine_offer(self, offer: QWidget) -> None:
-        """Add the row that offers to install an engine for these cards."""
-        self._engine_offer = offer
-        offer.hide()
-        self._gpu_column.addWidget(offer)
-
-    def show_engine_offer(self, *, is_shown: bool, trouble: str) -> None:
-        """Show or hide the row; `trouble` is why an installed engine can't use these cards."""
+    def _show_engine_offer(self, is_shown: bool, trouble: str) -> None:
+        """Show or hide the row; `trouble` is why an installed engine can't use the GPU."""
         self._has_engine_offer, self._trouble = is_shown, trouble
         self._show_gpu_row()
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self.shown.emit()
+        self.update_free_space()
+
+    def update_free_space(self) -> None:
+        self._tasks.start(self._service.update_free_space())
 
     def _show_gpu_row(self) -> None:
-        names = tr(" and ").join(self._unused)
+        """Show that the engine can't use cards of this PC, if there are any."""
+        names = tr(" and ").join(unused_gpus(self._offers.state.value, self._snapshot.value))
+        if names and self._engines is None:
+            self._add_engine_offer()
         self._gpu_row.setVisible(bool(names))
         self._gpu_help.setVisible(not self._has_engine_offer)
-        if self._engine_offer is not None:
-            self._engine_offer.setVisible(self._has_engine_offer)
+        if self._engines is not None:
+            self._engines.offer_row.setVisible(self._has_engine_offer)
         if self._has_engine_offer:
             self._gpu.setText(
                 tr("{0} needs a separate engine. Until it's installed, estimates assume CPU only.", names)
@@ -143,7 +164,7 @@ class FirstStart(QWidget):
         self._gpu = _label("", "start.gpu")
         more = TextButton(tr("Show me how"), kind="link")
         describe(more, "start.gpu.help", tr("Show me how"), tr("Open the guide page about engines"))
-        more.clicked.connect(self.engine_help_asked)
+        more.clicked.connect(lambda: self._navigation.help_asked.emit(*GRAPHICS_HELP))
         self._gpu_help = more
         row = QHBoxLayout()
         row.addWidget(self._gpu, 1)
@@ -229,11 +250,11 @@ class FirstStart(QWidget):
         files = TextButton(tr("I have models"))
         tip = tr("Use the models of other apps on this PC")
         describe(files, "start.files", tr("I have models"), tip)
-        files.clicked.connect(self.files_asked)
+        files.clicked.connect(lambda: self._navigation.models_tab_asked.emit("mine"))
         demo = TextButton(tr("Try the built-in demo (knows a few topics)"), kind="link")
         tip = tr("Tiny and fast. It shows the app, not what a real model can do.")
         describe(demo, "start.demo", tr("Try the built-in demo"), tip)
-        demo.clicked.connect(self.demo_asked)
+        demo.clicked.connect(self._navigation.demo_asked)
         row = FlowLayout(spacing=12)
         for button in (self._quick, files):
             row.addWidget(button)
@@ -341,7 +362,7 @@ class FirstStart(QWidget):
     def _on_use(self) -> None:
         found = self._service.state.value.found
         if found:
-            self.use_asked.emit(found[0].path)
+            self._actions.load(found[0].path)
 
     def _choose_folder(self) -> None:
         def choose(folder: str) -> None:

@@ -3,24 +3,25 @@
 import datetime
 from collections.abc import Mapping
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
-from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
 from qwendesk.models.catalog_service import CatalogService, CatalogState, date_text, result_text
-from qwendesk.models.downloads import DownloadsService
 from qwendesk.models.model_list import FileStatuses
-from qwendesk.models.offers import Offers, OffersService
+from qwendesk.models.offers import Offers
 from qwendesk.models.purpose_texts import PURPOSE_TITLES
 from qwendesk.models.purposes import Purpose
 from qwendesk.models.ranking import QuantOffer
+from qwendesk.models.services import ModelServices
 from qwendesk.models.view.file_button import FileOffersTab
+from qwendesk.models.view.model_actions import ModelActions
 from qwendesk.models.view.offer_card import OfferCard
-from qwendesk.widgets.bind import bind
+from qwendesk.widgets.bind import bind, bind_field
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.layouts import DensitySpacing, FlowLayout, ResponsivePairLayout, horizontal_group, widget_with
+from qwendesk.widgets.navigation import Navigation
 
 _LEAST_PURPOSES = 420
 """Least width in pixels of the purposes next to the buttons."""
@@ -29,18 +30,9 @@ _LEAST_PURPOSES = 420
 class ForThisPc(FileOffersTab):
     """The tab "For this PC"."""
 
-    repo_asked = Signal(str)
-    """The repository of another uploader whose files are asked for."""
-
-    def __init__(
-        self,
-        service: OffersService,
-        catalog: CatalogService,
-        downloads: DownloadsService,
-        speeds: Observed[Mapping[str, float]],
-    ) -> None:
-        super().__init__(downloads, "models.pc")
-        self._service, self._speeds = service, speeds
+    def __init__(self, services: ModelServices, actions: ModelActions, navigation: Navigation) -> None:
+        super().__init__(services, actions, navigation, "models.pc")
+        self._service, self._speeds = service, speeds = services.offers, services.speeds
         self._cards: list[OfferCard] = []
         self._status = QLabel()
         self._status.setProperty("kind", "dim")
@@ -71,12 +63,13 @@ class ForThisPc(FileOffersTab):
         column.setSpacing(12)
         column.addLayout(ResponsivePairLayout(purposes, tools, least=_LEAST_PURPOSES))
         column.addWidget(self._status)
-        column.addWidget(CatalogLine(catalog))
+        column.addWidget(CatalogLine(services.catalog))
         column.addWidget(self.problem)
         column.addLayout(self._list)
         column.addStretch(1)
         bind(self, service.state, self._show)
         bind(self, speeds, self._show_speeds)
+        bind_field(self, services.list.state, lambda state: state.statuses, self.show_statuses)
 
     def show_statuses(self, statuses: FileStatuses) -> None:
         if statuses == self._statuses:
@@ -114,7 +107,7 @@ class ForThisPc(FileOffersTab):
         self._cards = [OfferCard(offer, offers, self._speeds.value) for offer in offers.for_purpose]
         for card in self._cards:
             card.chosen.connect(self._on_chosen)
-            card.repo_asked.connect(self.repo_asked)
+            card.repo_asked.connect(self._navigation.model_search_asked)
             card.show_statuses(self._statuses)
             self._list.addWidget(card)
             card.show()

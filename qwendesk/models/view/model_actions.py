@@ -15,6 +15,7 @@ from qwendesk.hub.model_import import How, NotImported
 from qwendesk.models.fixes import FixDone, FixStarted, FixToAgree, FixToChoose
 from qwendesk.models.services import ModelServices
 from qwendesk.models.view.model_texts import deletion_text
+from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.question_dialog import DialogButton, QuestionDialog
 from qwendesk.widgets.tasks import window_tasks
 
@@ -26,16 +27,10 @@ class ModelActions(QObject):
     """The result of the last action, in a sentence."""
     deletion_asked = Signal(object, str)
     """A ModelDeletion for the user to confirm, and why moving it to the trash failed ("" if that wasn't tried)."""
-    search_asked = Signal(str)
-    """Query for Hugging Face."""
-    load_asked = Signal(object)
-    """LoadOptions."""
-    options_asked = Signal(object)
-    """The LoadOptions of a model, which the user wants to see and change without loading it."""
 
-    def __init__(self, services: ModelServices) -> None:
+    def __init__(self, services: ModelServices, navigation: Navigation) -> None:
         super().__init__()
-        self._services, self._tasks = services, window_tasks()
+        self._services, self._navigation, self._tasks = services, navigation, window_tasks()
 
     def refresh(self) -> None:
         """Scan the folders."""
@@ -81,10 +76,10 @@ class ModelActions(QObject):
         self._start(self._services.library.include_other_apps(included=included))
 
     async def _load(self, path: str) -> None:
-        self.load_asked.emit(await self._services.load_options.options_for(Path(path)))
+        self._navigation.load_asked.emit(await self._services.load_options.options_for(Path(path)))
 
     async def _show_options(self, path: str) -> None:
-        self.options_asked.emit(await self._services.load_options.options_for(Path(path)))
+        self._navigation.options_asked.emit(await self._services.load_options.options_for(Path(path)))
 
     async def _verify(self, path: str) -> None:
         self._notice_all(await self._services.checks.verify(path))
@@ -100,7 +95,7 @@ class ModelActions(QObject):
             case FixToAgree(deletion=deletion):
                 self.deletion_asked.emit(deletion, "")
             case FixToChoose(search=search):
-                self.search_asked.emit(search)
+                self._navigation.model_search_asked.emit(search)
 
     async def _ask_to_delete(self, path: str) -> None:
         outcome = self._services.library.deletion_of(self._services.library.find(path))

@@ -2,9 +2,20 @@
 
 from typing import Final
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt
 
 from qwendesk.core.translation import tr
+from qwendesk.models.fit import Pc
+from qwendesk.models.services import ModelServices
+from qwendesk.models.view.alerts import Alerts
+from qwendesk.models.view.downloads_tab import DownloadsTab
+from qwendesk.models.view.for_this_pc import ForThisPc
+from qwendesk.models.view.model_actions import ModelActions
+from qwendesk.models.view.my_models import MyModels
+from qwendesk.models.view.offer_texts import pc_text
+from qwendesk.models.view.search_tab import SearchTab
+from qwendesk.widgets.bind import bind_field
+from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.tabbed_page import TabbedPage
 from qwendesk.widgets.text_labels import ElidedLabel
 
@@ -15,21 +26,36 @@ ORDER: Final = ("pc", "mine", "hub", "downloads")
 class ModelsPage(TabbedPage):
     """The Models page."""
 
-    files_help_asked = Signal()
-    """Asks to show the guide page about the states of files."""
-
-    def __init__(self) -> None:
+    def __init__(self, services: ModelServices, actions: ModelActions, navigation: Navigation) -> None:
         # In a narrow window this label is shortened, so that the tabs keep their width.
-        machine = ElidedLabel("models.machine", kind="dim")
-        machine.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        super().__init__("models", tr("Models"), tr("Sections of the Models page"), ORDER, machine)
-        self._machine = machine
+        self._machine = ElidedLabel("models.machine", kind="dim")
+        self._machine.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        super().__init__("models", tr("Models"), tr("Sections of the Models page"), ORDER, self._machine)
+        self.my_models = MyModels(services, actions, navigation)
+        self._search = SearchTab(services, actions, navigation)
+        self.add_tab("pc", tr("For this PC"), ForThisPc(services, actions, navigation))
+        self.add_tab("mine", tr("My models"), self.my_models, scrolls=False)
+        self.add_tab("hub", tr("Hugging Face"), self._search)
+        self.add_tab(
+            "downloads", tr("Downloads"), DownloadsTab(services.downloads, services.network, actions, navigation)
+        )
+        alerts = Alerts(services.list.state, actions, navigation)
+        self.set_alerts(alerts)
+        self.height_changed.connect(alerts.set_page_height)
+        self.tab_shown.connect(lambda tab: alerts.set_hidden(is_hidden=tab == "mine"))
+        bind_field(self, services.offers.state, lambda state: state.pc, self._show_machine)
+        bind_field(self, services.downloads.state, lambda state: len(state.unfinished), self._show_download_count)
 
-    def show_download_count(self, count: int) -> None:
+    def search(self, text: str) -> None:
+        """Search Hugging Face for these words, or open the repository of this link or name."""
+        self.show_tab("hub")
+        self._search.search(text)
+
+    def _show_download_count(self, count: int) -> None:
         """Show the number of unfinished downloads on their tab: "Downloads · 1"."""
         self.set_tab_title("downloads", tr("Downloads · {0}", count) if count else tr("Downloads"))
 
-    def show_machine(self, text: str) -> None:
+    def _show_machine(self, pc: Pc) -> None:
         """Show this PC at the right: "RTX 3090, 24 GB (1 GB reserved) · 64 GB RAM"."""
-        self._machine.setText(text)
-        self._machine.setToolTip(text)
+        self._machine.setText(pc_text(pc))
+        self._machine.setToolTip(self._machine.text())

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QScrollAre
 
 from qwendesk.core.translation import tr
 from qwendesk.core.units import show_bytes
+from qwendesk.engine.state import EngineState
 from qwendesk.hub.library import LibraryModel
 from qwendesk.hub.library_places import SearchFolder
 from qwendesk.hub.model_deletion import ModelDeletion
@@ -24,6 +25,7 @@ from qwendesk.widgets.buttons import IconButton, TextButton, describe
 from qwendesk.widgets.controls import add_clear_button
 from qwendesk.widgets.file_dialogs import ask_for_folder
 from qwendesk.widgets.layouts import SCROLL_BAR, DensitySpacing, FlowLayout, ResponsivePairLayout, steady_scroll_area
+from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.popups import Menu
 from qwendesk.widgets.tabbed_page import BELOW, OWN_SCROLL
 from qwendesk.widgets.tasks import window_tasks
@@ -36,11 +38,9 @@ _MIN_SEARCH_WIDTH = 180
 
 
 class MyModels(QWidget):
-    """The tab "My models", with its own scroll area. `offers_asked` asks to show the tab "For this PC"."""
+    """The tab "My models", with its own scroll area."""
 
-    offers_asked = Signal()
-
-    def __init__(self, services: ModelServices, actions: ModelActions) -> None:
+    def __init__(self, services: ModelServices, actions: ModelActions, navigation: Navigation) -> None:
         super().__init__()
         self._services, self._actions = services, actions
         self._entries: tuple[ModelEntry, ...] = ()
@@ -50,7 +50,7 @@ class MyModels(QWidget):
         self.setObjectName("models.my")
         self._empty = NoModels()
         self._empty.folder_asked.connect(self.choose_folder)
-        self._empty.offers_asked.connect(self.offers_asked)
+        self._empty.offers_asked.connect(lambda: navigation.models_tab_asked.emit("pc"))
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(12)
@@ -65,6 +65,7 @@ class MyModels(QWidget):
         self._loaded = ""
         actions.noticed.connect(self._show_notice)
         actions.deletion_asked.connect(self._ask_deletion)
+        bind_field(self, services.engine.observed, _loaded_file, self._show_loaded)
         bind(self, services.library.state, self._show_library)
         bind_field(self, services.list.state, lambda state: state.entries, self._show_entries)
         bind_field(self, services.library.state, lambda state: state.library.models, lambda _: self._update_fits())
@@ -155,11 +156,9 @@ class MyModels(QWidget):
         bar.rangeChanged.connect(self._on_scroll)
         return self._area
 
-    def show_loaded(self, path: str) -> None:
-        """Mark the model at `path` as loaded, and no other; "" means none."""
-        if path != self._loaded:
-            self._loaded = path
-            self._refresh()
+    def _show_loaded(self, path: str) -> None:
+        self._loaded = path
+        self._refresh()
 
     def _show_library(self, state: LibraryState) -> None:
         self._apps.setChecked(state.folders.other_apps)
@@ -381,3 +380,7 @@ class RowMenu(Menu):
 def choose_folder(parent: QWidget, title: str, chosen: Callable[[str], None]) -> None:
     """Open a folder dialog. `chosen` is called with the path, or not at all if the user cancels."""
     ask_for_folder(parent, "models.folder.dialog", title, chosen)
+
+
+def _loaded_file(state: EngineState) -> str:
+    return state.report.options.model if state.report is not None else ""

@@ -1,6 +1,5 @@
 """A line above an old chat while no model is loaded: the recommended model and a button to download it."""
 
-from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel
 
 from qwendesk.core.translation import tr
@@ -9,16 +8,14 @@ from qwendesk.models.first_start import FirstStartService, FirstStartState
 from qwendesk.models.view.offer_texts import download_text
 from qwendesk.widgets.bind import bind
 from qwendesk.widgets.buttons import TextButton, describe
+from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.tasks import window_tasks
 
 
 class NoModelStrip(QFrame):
     """Shown above a chat that has messages; an empty chat shows the first start instead."""
 
-    all_asked = Signal()
-    """Asks to show the tab "For this PC"."""
-
-    def __init__(self, service: FirstStartService) -> None:
+    def __init__(self, service: FirstStartService, navigation: Navigation) -> None:
         super().__init__()
         self._service, self._tasks = service, window_tasks()
         self._is_on = self._is_replaced = self._has_messages = False
@@ -38,7 +35,7 @@ class NoModelStrip(QFrame):
         self._download.clicked.connect(self._on_download)
         every = TextButton(tr("Show models"))
         describe(every, "nomodel.all", tr("Show models"), tr("Models that fit this PC, and those you have"))
-        every.clicked.connect(self.all_asked)
+        every.clicked.connect(lambda: navigation.models_tab_asked.emit("pc"))
         row = QHBoxLayout(self)
         row.setContentsMargins(20, 10, 12, 10)
         row.setSpacing(8)

@@ -6,7 +6,6 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.models.services import ModelServices
 from qwendesk.models.view.model_actions import ModelActions
-from qwendesk.models.view.model_picker import ModelPicker
 from qwendesk.remote.server_texts import served_choices
 from qwendesk.remote.service import RemoteService
 from qwendesk.widgets.bind import bind_field
@@ -15,7 +14,7 @@ from qwendesk.widgets.tasks import window_tasks
 
 
 class PickerOpener:
-    """Shows the picker below `button`."""
+    """Shows the picker below `button` when a view asks for it."""
 
     def __init__(
         self,
@@ -29,9 +28,14 @@ class PickerOpener:
     ) -> None:
         self._services, self._engine, self._remote = services, engine, remote
         self._actions, self._navigation, self._button = actions, navigation, button
+        navigation.picker_asked.connect(self.open)
+        navigation.model_asked.connect(lambda: self.open(for_options=True))
 
-    def open(self, *, for_options: bool = False) -> ModelPicker:
-        """Show the picker and return it. `for_options` shows the options of what is chosen, without loading it."""
+    def open(self, *, for_options: bool = False) -> None:
+        """Show the picker. `for_options` shows the options of what is chosen, without loading it."""
+        # Imported only now, because many sessions never open it.
+        from qwendesk.models.view.model_picker import ModelPicker  # noqa: PLC0415
+
         services, engine, navigation, start = self._services, self._engine, self._navigation, window_tasks().start
         entries, last = services.list.state.value.entries, services.last_model.last.value
         last_path = last.model if last is not None else ""
@@ -40,7 +44,9 @@ class PickerOpener:
         )
         picker.load_asked.connect(self._actions.load)
         picker.options_asked.connect(self._actions.show_options)
-        picker.demo_asked.connect(lambda: start(engine.load_demo()))
+        picker.file_asked.connect(navigation.model_file_asked)
+        picker.mmproj_asked.connect(navigation.mmproj_file_asked)
+        picker.demo_asked.connect(navigation.demo_asked)
         picker.served_asked.connect(lambda model: navigation.load_asked.emit(LoadOptions(model=model)))
         picker.server_asked.connect(navigation.servers_asked)
         picker.offers_asked.connect(lambda: navigation.models_tab_asked.emit("pc"))
@@ -49,4 +55,3 @@ class PickerOpener:
         picker.open_at(self._button, self._button.height() + 6)
         start(services.fits.update())
         start(self._remote.refresh_all())
-        return picker

@@ -10,15 +10,17 @@ from qwendesk.commands.pasted_text import named_model
 from qwendesk.core.number_format import show_date
 from qwendesk.core.translation import mark, tr, tr_n
 from qwendesk.hub.remote import Sort
-from qwendesk.models.downloads import DownloadsService
 from qwendesk.models.model_list import FileStatuses
-from qwendesk.models.search import HubSearchHit, ModelSearch, RepoFile, SearchState
+from qwendesk.models.search import HubSearchHit, RepoFile, SearchState
+from qwendesk.models.services import ModelServices
 from qwendesk.models.view.file_button import FileOffersTab
+from qwendesk.models.view.model_actions import ModelActions
 from qwendesk.models.view.offer_texts import model_facts_text
 from qwendesk.models.view.repo_view import RepoView, marks_text
-from qwendesk.widgets.bind import bind
+from qwendesk.widgets.bind import bind, bind_field
 from qwendesk.widgets.buttons import ChevronButton, TextButton, describe
 from qwendesk.widgets.layouts import DensitySpacing, FlowLayout, ResponsivePairLayout, widget_with
+from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.popups import Menu
 from qwendesk.widgets.text_labels import WrappingLabel
 
@@ -35,9 +37,9 @@ _SORTS: Final[dict[Sort, str]] = {
 class SearchTab(FileOffersTab):
     """The tab "Hugging Face"."""
 
-    def __init__(self, search: ModelSearch, downloads: DownloadsService) -> None:
-        super().__init__(downloads, "hub")
-        self._service = search
+    def __init__(self, services: ModelServices, actions: ModelActions, navigation: Navigation) -> None:
+        super().__init__(services, actions, navigation, "hub")
+        self._service = search = services.search
         self._shown: tuple[HubSearchHit, ...] | None = None
         self._rows: list[tuple[HubSearchHit, QFrame]] = []
         self._query = QLineEdit()
@@ -92,6 +94,7 @@ class SearchTab(FileOffersTab):
         column.addWidget(self._results)
         column.addStretch(1)
         bind(self, search.state, self._show)
+        bind_field(self, services.list.state, lambda state: state.statuses, self.show_statuses)
 
     def show_statuses(self, statuses: FileStatuses) -> None:
         self._statuses = statuses

@@ -14,10 +14,8 @@ _SHOWN = 8
 """How many paths are listed."""
 
 
-def delete_if_requested(privacy: PrivacyService, host: str) -> None:
-    """Delete everything if the user asked for it. Call this when no other part of the app is running."""
-    if privacy.state.value.deletion is None:
-        return
+def carry_out_deletion(privacy: PrivacyService, host: str) -> None:
+    """Delete everything, as the user asked. Call this when no other part of the app is running."""
     logging.shutdown()
     logging.getLogger().handlers.clear()
     leftovers = privacy.carry_out(host)

@@ -1,6 +1,6 @@
 """The settings page: all options of the app by section, with a search, and the cards of other features."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QResizeEvent
@@ -13,12 +13,14 @@ from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import table
 from qwendesk.core.translation import tr
+from qwendesk.settings.privacy_service import PrivacyService
 from qwendesk.settings.service import SettingsService
 from qwendesk.settings.view.privacy_section import PrivacySection
 from qwendesk.widgets.bind import bind
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.controls import add_clear_button
 from qwendesk.widgets.layouts import DensitySpacing
+from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.rows.choice_row import LanguageRow
 from qwendesk.widgets.rows.option_texts import section_slug
 from qwendesk.widgets.rows.row_factory import LinkRow, make_row
@@ -31,48 +33,32 @@ _SCROLL_BAR = 12
 """Width of the scroll bar, which the header leaves free so that it is aligned with the sections."""
 _BESIDE_LINKS = 16
 """Logical pixels between the links to sections and these."""
-_AFTER_NETWORK = "Network"
-"""The cards of model folders, access token and newer versions come after this section."""
-_AFTER_SEARCH = "Web search"
-"""The cards of the search key, the MCP servers, the consents and the notes come after this section."""
-_AFTER_GAMES = "Games and other programs"
-"""The card of programs comes after this section."""
 
 
 class SettingsPage(QWidget):
     """Shows basic and changed options. Advanced shows the others too, and the search finds all of them."""
 
-    page_asked = Signal(str)
-    """Emitted with the name of the page to open, as in the rail."""
-    restart_asked = Signal()
-    """Emitted when the user wants to restart, so that a changed option takes effect."""
-
     def __init__(
         self,
         settings: SettingsService,
-        folders: TitledCard,
-        token: TitledCard,
-        search_key: TitledCard,
-        mcp_servers: TitledCard,
-        programs: TitledCard,
-        notes: TitledCard,
-        consents: TitledCard,
-        updates: TitledCard | None,
-        privacy: PrivacySection,
+        privacy: PrivacyService,
+        cards: Mapping[str, Sequence[TitledCard]],
         remarks: Callable[[], dict[str, str]],
+        navigation: Navigation,
     ) -> None:
-        """`remarks` returns, by key, why options that are on have no effect on this PC."""
+        """`cards` has those of other features, by the section of AppOptions after which they come.
+
+        `remarks` returns, by key, why options that are on have no effect on this PC.
+        """
         super().__init__()
-        self._settings, self._remarks = settings, remarks
+        self._settings, self._remarks, self._navigation = settings, remarks, navigation
+        self._others, self._privacy = cards, PrivacySection(privacy)
         self.setProperty("kind", "page")
         self._wide: list[QWidget] = []
         self._rows: dict[str, SettingRow] = {}
         self._sections: dict[str, TitledCard] = {}
         self._cards: list[TitledCard] = []
         """All cards, in the order of the page."""
-        self._folders, self._token, self._search_key, self._updates = folders, token, search_key, updates
-        self._mcp_servers, self._programs = mcp_servers, programs
-        self._notes, self._consents, self._privacy = notes, consents, privacy
         self._nothing = QLabel()
         self._nothing.setWordWrap(True)
         self._nothing.setProperty("kind", "lead")
@@ -121,12 +107,7 @@ class SettingsPage(QWidget):
     def open_at(self, part: str) -> None:
         """Scroll to one part: "token", "folders", "games" or "privacy"."""
         self._search.clear()
-        section = {
-            "token": self._token,
-            "folders": self._folders,
-            "games": self._sections[_AFTER_GAMES],
-            "privacy": self._privacy,
-        }[part]
+        section = next(card for card in self._cards if card.objectName() == f"settings.{part}")
         self._area.ensureWidgetVisible(section, 0, 40)
         field = section.focusProxy()
         if field is not None:
@@ -174,22 +155,16 @@ class SettingsPage(QWidget):
                 self._sections[name] = TitledCard(f"settings.{section_slug(entry)}", tr(name))
             row = make_row(entry, "settings")
             if isinstance(row, LinkRow):
-                row.followed.connect(self.page_asked)
+                row.followed.connect(self._navigation.page_asked)
             if isinstance(row, LanguageRow):
-                row.restart_asked.connect(self.restart_asked)
+                row.restart_asked.connect(self._navigation.restart_asked)
             row.chosen.connect(self._change_function(entry.key))
             row.reset_requested.connect(lambda key=entry.key: self._settings.reset(key))
             self._sections[name].add(row)
             self._rows[entry.key] = row
         for name, section in self._sections.items():
             self._cards.append(section)
-            if name == _AFTER_NETWORK:
-                self._cards += (self._folders, self._token)
-                self._cards += (self._updates,) if self._updates is not None else ()
-            if name == _AFTER_SEARCH:
-                self._cards += (self._search_key, self._mcp_servers, self._consents, self._notes)
-            if name == _AFTER_GAMES:
-                self._cards.append(self._programs)
+            self._cards += self._others.get(name, ())
         self._cards.append(self._privacy)
         for card in self._cards:
             column.addWidget(card)

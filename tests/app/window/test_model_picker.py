@@ -28,7 +28,7 @@ def library_desk(qt_loop: asyncio.Runner, make_desk: Callable[[], Desk], tmp_pat
     for name in ("Qwen3.5-4B-Q4_K_M", "Qwen3.5-9B-Q8_0"):
         write_model(tmp_path / f"{name}.gguf", model_values(), [tensor("blk.0.attn_q.weight", 64, 64)])
     desk = make_desk()
-    models = desk.parts.models.services
+    models = desk.parts.services.models
     before = qt_loop.run(with_folder(desk, tmp_path))
     qt_loop.run(models.offers.update())
     qt_loop.run(desk.until(lambda: len(models.list.state.value.entries) == 2))
@@ -133,7 +133,7 @@ async def test_keyboard_finds_and_loads_a_model(library_desk: Desk) -> None:
 async def test_get_models_and_open_a_file_lead_on(desk: Desk) -> None:
     await open_picker(desk)
     desk.click("model.picker.get")
-    assert (desk.window.page, desk.parts.models.page.shown_tab) == ("models", "pc")
+    assert (desk.window.page, desk.parts.models_page.page().shown_tab) == ("models", "pc")
     await desk.until(lambda: not desk.is_shown("model.picker"))
     await open_picker(desk)
     desk.click("model.picker.file")
@@ -144,9 +144,9 @@ async def test_get_models_and_open_a_file_lead_on(desk: Desk) -> None:
 
 @pytest.mark.parametrize("button", ["model.demo", "welcome.choose"])
 async def test_users_of_the_demo_are_led_to_models_for_this_pc(desk: Desk, button: str) -> None:
-    desk.parts.models.page.show_tab("mine")
+    desk.parts.models_page.page().show_tab("mine")
     desk.click(button)
-    assert (desk.window.page, desk.parts.models.page.shown_tab) == ("models", "pc")
+    assert (desk.window.page, desk.parts.models_page.page().shown_tab) == ("models", "pc")
 
 
 async def test_load_options_of_a_model_are_shown_without_loading_it(library_desk: Desk, tmp_path: Path) -> None:

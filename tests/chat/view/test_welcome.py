@@ -93,7 +93,7 @@ async def test_start_without_a_load_offers_the_last_model(make_desk: Callable[[]
     model.write_bytes(b"x")
     desk = make_desk()
     desk.window.load_model(str(model))
-    await desk.until(lambda: desk.parts.models.services.last_model.read() is not None)
+    await desk.until(lambda: desk.parts.services.models.last_model.read() is not None)
     again = make_desk()
     settings = again.parts.services.settings
     settings.change({"load_last_model": False})

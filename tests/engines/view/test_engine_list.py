@@ -115,7 +115,7 @@ async def test_change_waits_for_an_answer_that_began_during_trials(
     desk.send("count")
     await desk.until(lambda: desk.parts.engine.state.phase is Phase.ANSWERING)
     driver_is_awake.set()
-    presenter = desk.parts.engines_view.presenter
+    presenter = desk.parts.engines
     assert presenter is not None
     await desk.until(lambda: presenter._switch.is_waiting.value)
     assert desk.engines.engines.chosen == "cpu"
@@ -230,7 +230,7 @@ async def test_first_start_installs_the_engine_and_plans_for_the_gpu(
     await desk.begin()
     desk.window.show_page("chat")
     desk.parts.begin()
-    desk.parts.tasks.start(desk.parts.models.services.offers.update())
+    desk.parts.tasks.start(desk.parts.services.models.offers.update())
     await desk.until(lambda: desk.is_shown("start.pack.get"))
     assert desk.text_of("start.gpu").startswith("RTX 3090 needs a separate engine")
     assert "NVIDIA (CUDA 12)" in desk.text_of("start.pack.title")
@@ -240,7 +240,7 @@ async def test_first_start_installs_the_engine_and_plans_for_the_gpu(
     await desk.until(lambda: desk.engines.engines.chosen == "cuda-12" and not desk.is_shown("start.gpu"))
     await desk.until_quiet()
     assert not desk.is_shown("start.pack.get")
-    assert desk.parts.models.services.offers.state.value.pc.gpus, "the offers were made again, for the card"
+    assert desk.parts.services.models.offers.state.value.pc.gpus, "the offers were made again, for the card"
 
 
 async def test_installed_engine_that_does_not_run_says_why_at_the_first_start(
@@ -253,7 +253,7 @@ async def test_installed_engine_that_does_not_run_says_why_at_the_first_start(
     await desk.begin()
     desk.window.show_page("chat")
     desk.parts.begin()
-    desk.parts.tasks.start(desk.parts.models.services.offers.update())
+    desk.parts.tasks.start(desk.parts.services.models.offers.update())
     await desk.until(lambda: desk.is_shown("start.pack.get"))
     desk.click("start.pack.get")
     await desk.until(lambda: "driver is too old" in desk.text_of("start.gpu"))
@@ -272,7 +272,7 @@ async def hybrid_laptop(make: MakeDesk, client: FakeEngineClient, folder: Path, 
     await desk.begin()
     desk.window.show_page("chat")
     desk.parts.begin()
-    desk.parts.tasks.start(desk.parts.models.services.offers.update())
+    desk.parts.tasks.start(desk.parts.services.models.offers.update())
     await desk.until(lambda: desk.is_shown("start.gpu"))
     return desk
 

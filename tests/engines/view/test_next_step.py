@@ -32,6 +32,6 @@ async def test_waiting_programs_are_answered_with_a_next_step(make_desk):
 
 async def test_the_card_leads_to_the_command_on_the_engine_page(make_desk):
     desk = make_desk()
-    desk.parts.engines_view.show_vllm_command()
+    desk.parts.navigation.vllm_command_asked.emit()
     assert desk.window.page == "engine"
     assert desk.find("engine.command.vllm", QPushButton).isChecked()

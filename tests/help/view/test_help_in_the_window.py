@@ -2,6 +2,7 @@
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton
 
 from qwendesk.core import paths
 from qwendesk.core.units import GIB
@@ -23,7 +24,7 @@ def test_a_key_opens_the_guide(desk: Desk) -> None:
 
 
 def test_missing_guide_is_reported(desk: Desk, monkeypatch, tmp_path) -> None:
-    monkeypatch.setattr("qwendesk.help.view.wiring.guide_folder", lambda: tmp_path)
+    monkeypatch.setattr("qwendesk.help.view.guide_opener.guide_folder", lambda: tmp_path)
     desk.parts.help.open()
     assert desk.parts.help.shown is None
     assert desk.is_shown("banner")
@@ -34,7 +35,7 @@ def test_spill_banner_opens_its_page(desk: Desk) -> None:
         state=SpillState.SPILLING, excess_bytes=GIB, best_tok_s=112.0, now_tok_s=15.0, slowdown=None, consumer=None
     )
     meters = MeterState(state=SpillState.SPILLING, spill=spill)
-    desk.parts.meter_views.banner.show_story(story_of(meters, RemedyState(), on_windows=False))
+    desk.parts.spill_banner.show_story(story_of(meters, RemedyState(), on_windows=False))
     desk.click("spill.help")
     guide = desk.parts.help.shown
     assert guide is not None
@@ -42,7 +43,9 @@ def test_spill_banner_opens_its_page(desk: Desk) -> None:
 
 
 def test_flagged_files_open_their_page(desk: Desk) -> None:
-    desk.parts.models.page.files_help_asked.emit()
+    alert = desk.parts.models_page.page().findChild(QAbstractButton, "models.alert.1.help")
+    assert alert is not None
+    alert.click()
     guide = desk.parts.help.shown
     assert guide is not None
     assert guide.page == "flagged-files"

@@ -109,7 +109,7 @@ async def test_the_history_has_a_line_for_each_gpu(make_gaming_desk: MakeDesk) -
     await desk.look(2)
     desk.click("meter.gpu.1.memory")
 
-    history = desk.parts.meter_views.history
+    history = desk.window.meter_bar.history
     assert "Video memory used, of 24 + 24 GB" in [label.text() for label in history.findChildren(QLabel)]
     legend = desk.find("meter.history.legend", QLabel).text()
     assert "RTX 3090 #1 · 22.1 / 24 GB" in legend
@@ -237,7 +237,7 @@ async def test_the_history_opens_by_mouse_and_by_key(gaming_desk: GamingDesk) ->
     desk = gaming_desk
     await desk.spill()
     desk.click("meter.memory")
-    history = desk.parts.meter_views.history
+    history = desk.window.meter_bar.history
     assert history.isVisible()
     legend = desk.find("meter.history.legend", QLabel).text()
     assert "Weights" in legend
@@ -261,8 +261,8 @@ async def test_predicted_and_actual_memory_are_shown(gaming_desk: GamingDesk) ->
     assert words in desk.find("meter.memory", VramBar).toolTip()
     desk.click("meter.memory")
     assert desk.text_of("meter.history.compared") == f"This model: {words}"
-    desk.parts.meter_views.history.close()
-    page = desk.parts.engines_view.page
+    desk.window.meter_bar.history.close()
+    page = desk.parts.engine_page.page()
     assert words in [label.text() for label in page.findChildren(QLabel)]
     desk.parts.window.eject()
     await desk.until(lambda: desk.parts.engine.state.phase is Phase.OFF)
@@ -315,7 +315,7 @@ async def test_the_engine_page_shows_hardware_and_tests_the_engine(gaming_desk: 
     await desk.look()
     desk.press(Qt.Key.Key_3, Qt.KeyboardModifier.ControlModifier)
     assert desk.is_shown("engine.page")
-    page = desk.parts.engines_view.page
+    page = desk.parts.engine_page.page()
     texts = " ".join(label.text() for label in page.findChildren(QLabel))
     for words in ("NVIDIA GeForce RTX 3090", "driver 575.64", "CUDA0", "AVX2", "llama-cpp-python 0.3.36"):
         assert words in texts

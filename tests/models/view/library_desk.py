@@ -9,14 +9,15 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QLabel, QWidget
 
-from qwendesk.engine.state import EngineState
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.measurements import Measurements
 from qwendesk.models.model_list import ModelEntry
 from qwendesk.models.services import ModelFiles, ModelServices
+from qwendesk.models.view.model_actions import ModelActions
+from qwendesk.models.view.models_page import ModelsPage
 from qwendesk.models.view.my_models import MyModels
-from qwendesk.models.view.wiring import build_models_view
 from qwendesk.settings.profiles import ProfilesService
+from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.tasks import Tasks
 from tests.fakes.engine import FakeEngineClient, decide_by_default
 from tests.models.library import ModelHome
@@ -33,16 +34,16 @@ class LibraryDesk:
         self.services = ModelServices(files, self.engine, Measurements())
         self.closing.push_async_callback(files.close)
         self.closing.push_async_callback(self.services.close)
-        self.view = build_models_view(self.services, self.closing)
-        self.view.actions.load_asked.connect(lambda options: self.tasks.start(self.engine.load(options)))
-        self.engine.observed.subscribe(self._show_loaded)
-        self.page = self.view.page
+        navigation = Navigation()
+        navigation.load_asked.connect(lambda options: self.tasks.start(self.engine.load(options)))
+        self.actions = ModelActions(self.services, navigation)
+        self.page = ModelsPage(self.services, self.actions, navigation)
         self.page.show_tab("mine")
         self.page.resize(1216, 700)
 
     @property
     def my_models(self) -> MyModels:
-        return self.view.my_models
+        return self.page.my_models
 
     async def open(self) -> None:
         """Show the page and wait until every file is checked."""
@@ -102,10 +103,6 @@ class LibraryDesk:
         await self.closing.aclose()
         await self.engine.close()
         self.page.deleteLater()
-
-    def _show_loaded(self, state: EngineState) -> None:
-        report = state.report
-        self.my_models.show_loaded(report.options.model if report is not None else "")
 
     def _is_stale(self) -> bool:
         shown = self.my_models.rows.values()

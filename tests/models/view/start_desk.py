@@ -14,16 +14,16 @@ CARD = DeviceInfo("CUDA0", "RTX 3090", "gpu", "CUDA", 24 * GIB, 23 * GIB)
 async def first_start(make_desk: Callable[[], Desk], free_bytes: int | None = 500 * GIB) -> Desk:
     """The window as somebody sees it who has no model: offline, with so much room on the drive."""
     desk = make_desk()
-    desk.parts.models.services.first_start._free_bytes = lambda _folder: free_bytes
+    desk.parts.services.models.first_start._free_bytes = lambda _folder: free_bytes
     desk.parts.begin()
-    desk.parts.tasks.start(desk.parts.models.services.offers.update())
-    await desk.until(lambda: desk.parts.models.services.first_start.state.value.offers.state != "looking")
-    await desk.until(lambda: desk.parts.models.services.first_start.state.value.free_bytes == free_bytes)
+    desk.parts.tasks.start(desk.parts.services.models.offers.update())
+    await desk.until(lambda: desk.parts.services.models.first_start.state.value.offers.state != "looking")
+    await desk.until(lambda: desk.parts.services.models.first_start.state.value.free_bytes == free_bytes)
     return desk
 
 
 async def with_folder(desk: Desk, folder: Path) -> ModelFolders:
     """Models go to `folder` from now on. Returns what was before, to be put back."""
-    before = desk.parts.models.services.library.folders
-    await desk.parts.models.services.library.set_folders(ModelFolders((str(folder),), other_apps=False))
+    before = desk.parts.services.models.library.folders
+    await desk.parts.services.models.library.set_folders(ModelFolders((str(folder),), other_apps=False))
     return before

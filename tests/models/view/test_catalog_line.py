@@ -44,10 +44,10 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
 
 async def open_tab(make_desk: Callable[[], Desk]) -> Desk:
     desk = make_desk()
-    desk.parts.models.services.catalog._gap_s = 0
+    desk.parts.services.models.catalog._gap_s = 0
     desk.click("rail.models")
-    await desk.parts.models.services.catalog.load()
-    await desk.parts.models.services.offers.update()
+    await desk.parts.services.models.catalog.load()
+    await desk.parts.services.models.offers.update()
     return desk
 
 
@@ -57,7 +57,7 @@ def desk(qt_loop: asyncio.Runner, hub: FakeHub, make_desk: Callable[[], Desk]) -
 
 
 def quants(desk: Desk) -> set[str]:
-    offer = desk.parts.models.services.offers.state.value.find(MODEL)
+    offer = desk.parts.services.models.offers.state.value.find(MODEL)
     assert offer is not None
     return {quant.quant for quant in offer.quants}
 
@@ -69,7 +69,7 @@ async def test_the_button_brings_new_files_into_the_offers(hub: FakeHub, desk: D
 
     desk.click(BUTTON)
     assert desk.text_of(BUTTON) == "Cancel"
-    await desk.parts.models.services.catalog.wait_until_settled()
+    await desk.parts.services.models.catalog.wait_until_settled()
 
     assert ". Checked today. 1 file is new." in desk.text_of(LINE)
     assert desk.text_of(BUTTON) == "Check for updates"
@@ -80,7 +80,7 @@ async def test_the_button_brings_new_files_into_the_offers(hub: FakeHub, desk: D
 async def test_cancel_ends_the_look_up(hub: FakeHub, desk: Desk) -> None:
     desk.click(BUTTON)
     desk.click(BUTTON)
-    await desk.parts.models.services.catalog.wait_until_settled()
+    await desk.parts.services.models.catalog.wait_until_settled()
     assert desk.text_of(LINE) == f"Catalog of {load_catalog().date}."
     assert desk.text_of(BUTTON) == "Check for updates"
 
@@ -101,8 +101,8 @@ async def test_closing_the_window_ends_a_look_up(hub: FakeHub, desk: Desk) -> No
     desk.click(BUTTON)
     await desk.parts.services.models.catalog.close()
     n_seen = len(hub.seen)
-    desk.parts.models.services.catalog.look_up()
-    await desk.parts.models.services.catalog.wait_until_settled()
+    desk.parts.services.models.catalog.look_up()
+    await desk.parts.services.models.catalog.wait_until_settled()
     assert len(hub.seen) == n_seen
 
 

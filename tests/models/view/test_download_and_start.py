@@ -39,7 +39,7 @@ async def test_freed_space_is_noticed_when_the_window_is_activated(make_desk: Ca
         other.show()
         other.activateWindow()
         await desk.until(other.isActiveWindow)
-        desk.parts.models.services.first_start._free_bytes = lambda _folder: 100 * GIB
+        desk.parts.services.models.first_start._free_bytes = lambda _folder: 100 * GIB
         desk.window.activateWindow()
         await desk.until(lambda: desk.find("start.download", QPushButton).isEnabled())
         assert not desk.is_shown("start.problem")
@@ -52,14 +52,14 @@ async def test_freed_space_is_noticed_when_the_window_is_activated(make_desk: Ca
 async def test_freed_space_is_noticed_when_the_page_is_shown_again(make_desk: Callable[[], Desk]) -> None:
     desk = await first_start(make_desk, free_bytes=3 * GIB)
     desk.window.show_page("models")
-    desk.parts.models.services.first_start._free_bytes = lambda _folder: 100 * GIB
+    desk.parts.services.models.first_start._free_bytes = lambda _folder: 100 * GIB
     desk.window.show_page("chat")
     await desk.until(lambda: desk.find("start.download", QPushButton).isEnabled())
 
 
 async def test_small_model_is_refused_only_without_space(make_desk: Callable[[], Desk]) -> None:
     desk = await first_start(make_desk, free_bytes=1 * GIB)
-    service = desk.parts.models.services.first_start
+    service = desk.parts.services.models.first_start
     quick = service.state.value.offers.quick
     assert quick is not None
     desk.click("start.quick")
@@ -81,17 +81,17 @@ async def asked_for(hub: FakeHub, make_desk: Callable[[], Desk], folder: Path) -
     desk = await first_start(make_desk)
     await with_folder(desk, folder)
     desk.click("start.download")
-    await desk.until(lambda: bool(desk.parts.models.services.first_start._wanted))
+    await desk.until(lambda: bool(desk.parts.services.models.first_start._wanted))
     return desk
 
 
 async def arrived(desk: Desk) -> None:
     """The download runs, and its model is loaded or not."""
     done: list[DownloadItem] = []
-    desk.parts.models.services.downloads.subscribe_finished(done.append)
-    desk.parts.models.services.downloads.start()
+    desk.parts.services.models.downloads.subscribe_finished(done.append)
+    desk.parts.services.models.downloads.start()
     await desk.until(lambda: bool(done))
-    await desk.parts.models.services.downloads.clear_done()
+    await desk.parts.services.models.downloads.clear_done()
 
 
 def loaded(desk: Desk) -> str:
@@ -171,7 +171,7 @@ async def test_downloaded_model_is_not_loaded_after_an_eject(
     desk.parts.window.eject()
     await desk.until(lambda: desk.parts.engine.state.report is None)
     await arrived(desk)
-    await desk.until(lambda: not desk.parts.models.services.first_start._loads)
+    await desk.until(lambda: not desk.parts.services.models.first_start._loads)
     assert desk.parts.engine.state.report is None
 
 
@@ -187,7 +187,7 @@ async def test_model_loaded_during_the_download_stays(
         await desk.until(lambda: desk.parts.engine.state.report is not None)
         await desk.parts.engine.unload_idle()
     await arrived(desk)
-    await desk.until(lambda: not desk.parts.models.services.first_start._loads)
+    await desk.until(lambda: not desk.parts.services.models.first_start._loads)
     wanted = desk.parts.engine.state.requested
     assert wanted is not None
     assert Path(wanted.model) == Path("/models/x.gguf")

@@ -45,16 +45,16 @@ def shown(hub, make_desk):
 
     def show():
         desk = make_desk()
-        desk.parts.models.services.downloads.start()
+        desk.parts.services.models.downloads.start()
         desk.window.show_page("models")
-        desk.parts.models.page.show_tab("downloads")
+        desk.parts.models_page.page().show_tab("downloads")
         return desk
 
     return show
 
 
 def states(desk) -> list[str]:
-    count = len(desk.parts.models.services.downloads.state.value.items)
+    count = len(desk.parts.services.models.downloads.state.value.items)
     return [desk.text_of(f"downloads.{place}.state") for place in range(1, count + 1)]
 
 
@@ -66,7 +66,7 @@ async def test_download_pause_resume_and_finish(hub, shown, tmp_path):
     hub.faults = ["stall"]
     desk = shown()
     await desk.until(lambda: desk.is_shown("downloads.empty"))
-    desk.parts.tasks.start(desk.parts.models.services.downloads.add(REPO, NAMES[0], with_mmproj=False))
+    desk.parts.tasks.start(desk.parts.services.models.downloads.add(REPO, NAMES[0], with_mmproj=False))
     await desk.until(lambda: under_way(desk))
     assert not desk.is_shown("downloads.empty")
     assert desk.text_of("downloads.1.name") == NAMES[0]
@@ -85,7 +85,7 @@ async def test_download_pause_resume_and_finish(hub, shown, tmp_path):
 
 async def test_a_finished_model_is_loaded_from_its_row(hub, shown):
     desk = shown()
-    desk.parts.tasks.start(desk.parts.models.services.downloads.add(REPO, "small-4B.gguf"))
+    desk.parts.tasks.start(desk.parts.services.models.downloads.add(REPO, "small-4B.gguf"))
     await desk.until(lambda: desk.is_shown("downloads.1.load"))
     desk.click("downloads.1.load")
     await desk.until(lambda: desk.parts.engine.state.requested is not None)
@@ -95,7 +95,7 @@ async def test_a_finished_model_is_loaded_from_its_row(hub, shown):
 async def test_failed_download_says_why_and_can_be_retried(hub, shown):
     hub.head_faults = [404]
     desk = shown()
-    desk.parts.tasks.start(desk.parts.models.services.downloads.add(REPO, NAMES[0], with_mmproj=False))
+    desk.parts.tasks.start(desk.parts.services.models.downloads.add(REPO, NAMES[0], with_mmproj=False))
     await desk.until(lambda: desk.is_shown("downloads.1.retry"))
     assert states(desk) == ["Failed"]
     assert f"no longer has this file of {REPO}" in desk.text_of("downloads.1.sentence")
@@ -108,8 +108,8 @@ async def test_a_gated_model_says_what_to_accept_and_where(hub, shown):
     hub.gated.add(REPO)
     desk = shown()
     asked: list[str] = []
-    desk.parts.models.downloads_tab.settings_asked.connect(asked.append)
-    desk.parts.tasks.start(desk.parts.models.services.downloads.add(REPO, NAMES[0], with_mmproj=False))
+    desk.parts.navigation.settings_asked.connect(asked.append)
+    desk.parts.tasks.start(desk.parts.services.models.downloads.add(REPO, NAMES[0], with_mmproj=False))
     await desk.until(lambda: desk.is_shown("downloads.1.page"))
     assert f"Open {hub.endpoint}/{REPO}, accept the terms" in desk.text_of("downloads.1.sentence")
     desk.click("downloads.1.token")
@@ -120,8 +120,8 @@ async def test_a_full_disk_offers_another_folder(hub, shown, monkeypatch):
     monkeypatch.setattr(download_part, "free_bytes", lambda _folder: 1000)
     desk = shown()
     asked: list[str] = []
-    desk.parts.models.downloads_tab.settings_asked.connect(asked.append)
-    desk.parts.tasks.start(desk.parts.models.services.downloads.add(REPO, NAMES[0], with_mmproj=False))
+    desk.parts.navigation.settings_asked.connect(asked.append)
+    desk.parts.tasks.start(desk.parts.services.models.downloads.add(REPO, NAMES[0], with_mmproj=False))
     await desk.until(lambda: desk.is_shown("downloads.1.folders"))
     assert "are missing" in desk.text_of("downloads.1.sentence")
     desk.click("downloads.1.folders")
@@ -131,7 +131,7 @@ async def test_a_full_disk_offers_another_folder(hub, shown, monkeypatch):
 async def test_failed_action_is_shown_with_what_to_do(hub, shown):
     hub.head_faults = [404]
     desk = shown()
-    desk.parts.tasks.start(desk.parts.models.services.downloads.add(REPO, NAMES[0], with_mmproj=False))
+    desk.parts.tasks.start(desk.parts.services.models.downloads.add(REPO, NAMES[0], with_mmproj=False))
     await desk.until(lambda: desk.is_shown("downloads.1.retry"))
     del hub.repos[REPO]
     desk.click("downloads.1.retry")
@@ -145,9 +145,9 @@ async def test_failed_action_is_shown_with_what_to_do(hub, shown):
 async def test_downloads_resume_in_the_next_window(hub, shown):
     hub.faults = ["stall"]
     first = shown()
-    first.parts.tasks.start(first.parts.models.services.downloads.add(REPO, NAMES[0], with_mmproj=False))
+    first.parts.tasks.start(first.parts.services.models.downloads.add(REPO, NAMES[0], with_mmproj=False))
     await first.until(lambda: under_way(first))
-    await first.parts.models.services.downloads.close()
+    await first.parts.services.models.downloads.close()
     hub.count_anew()
     second = shown()
     await second.until(lambda: second.has("downloads.1.state") and states(second) == ["Finished"])
@@ -158,15 +158,15 @@ async def test_downloads_can_be_reordered_and_cancelled(hub, shown, tmp_path):
     hub.always = "stall"
     desk = shown()
     for count, name in enumerate(NAMES, 1):
-        desk.parts.tasks.start(desk.parts.models.services.downloads.add(REPO, name, with_mmproj=False))
-        await desk.until(lambda count=count: len(desk.parts.models.services.downloads.state.value.items) == count)
+        desk.parts.tasks.start(desk.parts.services.models.downloads.add(REPO, name, with_mmproj=False))
+        await desk.until(lambda count=count: len(desk.parts.services.models.downloads.state.value.items) == count)
     await desk.until(lambda: under_way(desk, 1) and under_way(desk, 2))
     assert states(desk) == ["Downloading", "Downloading", "Waiting"]
     await desk.until(lambda: desk.is_shown("downloads.3.up"))
     desk.click("downloads.3.up")
     await desk.until(lambda: desk.text_of("downloads.2.name") == NAMES[2])
     desk.click("downloads.1.cancel")
-    await desk.until(lambda: len(desk.parts.models.services.downloads.state.value.items) == 2)
+    await desk.until(lambda: len(desk.parts.services.models.downloads.state.value.items) == 2)
     assert not (tmp_path / "ours" / REPO / NAMES[0]).exists()
     await desk.until(lambda: states(desk) == ["Downloading", "Downloading"])
     desk.click("downloads.pause_all")
@@ -181,7 +181,7 @@ async def test_cancelling_a_large_download_asks_first(hub, shown, monkeypatch):
     monkeypatch.setattr(download_row, "_MUCH_BYTES", 1000)
     hub.always = "stall"
     desk = shown()
-    desk.parts.tasks.start(desk.parts.models.services.downloads.add(REPO, NAMES[0], with_mmproj=False))
+    desk.parts.tasks.start(desk.parts.services.models.downloads.add(REPO, NAMES[0], with_mmproj=False))
     await desk.until(lambda: under_way(desk))
     desk.click("downloads.1.cancel")
     assert "Cancel and delete" in desk.text_of("downloads.1.question")
@@ -195,7 +195,7 @@ async def test_cancelling_a_large_download_asks_first(hub, shown, monkeypatch):
 async def test_offline_downloads_wait_for_one_click(hub, shown):
     hub.faults = ["stall"]
     desk = shown()
-    desk.parts.tasks.start(desk.parts.models.services.downloads.add(REPO, NAMES[0], with_mmproj=False))
+    desk.parts.tasks.start(desk.parts.services.models.downloads.add(REPO, NAMES[0], with_mmproj=False))
     await desk.until(lambda: under_way(desk))
     assert desk.text_of("rail.models.badge") == "1"
     desk.parts.services.settings.change({"offline": True})
@@ -208,7 +208,7 @@ async def test_offline_downloads_wait_for_one_click(hub, shown):
 async def test_token_button_opens_the_settings(hub, shown):
     hub.gated.add(REPO)
     desk = shown()
-    desk.parts.tasks.start(desk.parts.models.services.downloads.add(REPO, NAMES[0], with_mmproj=False))
+    desk.parts.tasks.start(desk.parts.services.models.downloads.add(REPO, NAMES[0], with_mmproj=False))
     await desk.until(lambda: desk.is_shown("downloads.1.token"))
     desk.click("downloads.1.token")
     assert desk.is_shown("settings.token.field")

@@ -94,24 +94,24 @@ async def test_missing_space_is_shown_and_another_folder_can_be_chosen(
     desk = await first_start(make_desk, free_bytes=3 * GIB)
     assert not desk.find("start.download", QPushButton).isEnabled()
     assert "Not enough space: 15." in desk.text_of("start.problem")
-    desk.parts.models.services.first_start._free_bytes = lambda _folder: 100 * GIB
+    desk.parts.services.models.first_start._free_bytes = lambda _folder: 100 * GIB
     desk.click("start.change")
     dialog = desk.find("start.folderdialog", QFileDialog)
-    before = desk.parts.models.services.library.folders
+    before = desk.parts.services.models.library.folders
     try:
         dialog.fileSelected.emit(str(tmp_path))
         dialog.close()
         await desk.until(lambda: desk.text_of("start.folder") == str(tmp_path))
         await desk.until(lambda: desk.find("start.download", QPushButton).isEnabled())
-        assert desk.parts.models.services.library.folders.models[0] == str(tmp_path)
+        assert desk.parts.services.models.library.folders.models[0] == str(tmp_path)
     finally:
-        await desk.parts.models.services.library.set_folders(before)
+        await desk.parts.services.models.library.set_folders(before)
 
 
 async def test_folder_that_onedrive_would_upload_is_named_and_another_can_be_chosen(
     desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    library, start = desk.parts.models.services.library, desk.parts.models.services.first_start
+    library, start = desk.parts.services.models.library, desk.parts.services.models.first_start
     laptop = HostEnvironment("win", tmp_path, {"OneDrive": str(tmp_path / "OneDrive")})
     monkeypatch.setattr(library, "_machine", laptop)
     before = library.folders
@@ -129,12 +129,12 @@ async def test_folder_that_onedrive_would_upload_is_named_and_another_can_be_cho
 async def test_metered_connection_is_named_before_a_download_of_gigabytes(desk: Desk) -> None:
     assert "metered" not in desk.text_of("start.expect")
 
-    desk.parts.models.services.first_start.set_metered(True)
+    desk.parts.services.models.first_start.set_metered(True)
     expect = desk.text_of("start.expect")
     assert "This connection is metered: the download uses 17.3 GB of your data plan." in expect
     assert desk.find("start.download", QPushButton).isEnabled(), "it may be what the user wants"
 
-    desk.parts.models.services.first_start.set_metered(False)
+    desk.parts.services.models.first_start.set_metered(False)
     assert "metered" not in desk.text_of("start.expect")
 
 
@@ -147,7 +147,7 @@ async def test_offline_first_start_keeps_the_other_choices(desk: Desk) -> None:
         assert "or the demo" in desk.text_of("start.problem")
         desk.click("start.files")
         assert desk.is_shown("models.tabs")
-        assert desk.parts.models.page.shown_tab == "mine"
+        assert desk.parts.models_page.page().shown_tab == "mine"
     finally:
         desk.parts.services.settings.change({"offline": False})
 
@@ -156,8 +156,8 @@ async def test_first_start_without_gpu_says_so(make_desk: Callable[[], Desk], cl
     client.devices = client.devices[1:]
     desk = await first_start(make_desk)
     assert "no usable GPU" in desk.text_of("start.pc")
-    desk.parts.models.services.offers._ram_bytes = 64 * GIB
-    await desk.parts.models.services.offers.refresh()
+    desk.parts.services.models.offers._ram_bytes = 64 * GIB
+    await desk.parts.services.models.offers.refresh()
     assert desk.text_of("start.fit").startswith("Fits in RAM")
 
 
@@ -184,7 +184,7 @@ async def test_the_last_model_is_loaded_instead(make_desk: Callable[[], Desk], t
     model.write_bytes(b"x")
     desk = make_desk()
     desk.parts.window.load_model(str(model))
-    await desk.until(lambda: desk.parts.models.services.last_model.read() is not None)
+    await desk.until(lambda: desk.parts.services.models.last_model.read() is not None)
     again = make_desk()
     again.parts.begin()
     await again.until(lambda: again.parts.engine.state.requested is not None)
@@ -201,7 +201,7 @@ async def test_a_message_sent_before_the_last_model_loads_is_answered(
     model = tmp_path / "small.gguf"
     model.write_bytes(b"x")
     desk = make_desk()
-    services, client.answers = desk.parts.models.services, [ScriptedAnswer(text="Here I am.")]
+    services, client.answers = desk.parts.services.models, [ScriptedAnswer(text="Here I am.")]
     monkeypatch.setattr(services.last_model, "read", lambda: LoadOptions(model=str(model)))
     may_look = asyncio.Event()
 
@@ -223,7 +223,7 @@ async def test_last_model_does_not_replace_one_chosen_meanwhile(
     make_desk: Callable[[], Desk], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     desk = make_desk()
-    last_model, engine = desk.parts.models.services.last_model, desk.parts.engine
+    last_model, engine = desk.parts.services.models.last_model, desk.parts.engine
     monkeypatch.setattr(last_model, "read", lambda: LoadOptions(model="/models/last.gguf"))
     async with engine._load_lock:  # as while the devices are asked for
         desk.parts.tasks.start(engine.load(LoadOptions(model="/models/chosen.gguf")))
@@ -242,10 +242,10 @@ def test_free_space_is_known_for_a_folder_to_be_created(tmp_path: Path) -> None:
 
 async def test_card_shows_progress(desk: Desk) -> None:
     """A download on its way: percent, a bar, and a button that pauses."""
-    hero = desk.parts.models.services.first_start.state.value.offers.hero
+    hero = desk.parts.services.models.first_start.state.value.offers.hero
     assert hero is not None
     item = a_download(hero, n_done=2 * GIB)
-    service = desk.parts.models.services.first_start
+    service = desk.parts.services.models.first_start
     service.state.update(downloads=(item,))
     assert desk.is_shown("start.progress")
     assert desk.text_of("start.download") == "Pause"
@@ -271,7 +271,7 @@ async def test_present_model_is_offered_first(make_desk: Callable[[], Desk], tmp
         assert wanted is not None
         assert wanted.model == str(folder / "Model-Q4_K_M.gguf")
     finally:
-        await desk.parts.models.services.library.set_folders(before)
+        await desk.parts.services.models.library.set_folders(before)
 
 
 async def test_network_failure_is_shown_and_can_be_retried(
@@ -307,8 +307,8 @@ async def test_unusable_gpu_is_named_with_what_to_do(
     try:
         desk.window.show()
         parts.begin()
-        parts.tasks.start(parts.models.services.offers.update())
-        await desk.until(lambda: parts.models.services.first_start.state.value.offers.state == "ready")
+        parts.tasks.start(parts.services.models.offers.update())
+        await desk.until(lambda: parts.services.models.first_start.state.value.offers.state == "ready")
         assert not desk.is_shown("start.gpu"), "nobody has looked yet"
         await parts.services.meters.service.sample()
         assert desk.text_of("start.gpu").startswith("This PC has Radeon RX 7800 XT")
@@ -333,15 +333,15 @@ async def test_old_chat_without_a_model_offers_the_recommended_one(
     await desk.ask("hello")
     assert not desk.is_shown("nomodel")
 
-    strip = desk.parts.models.no_model_strip
-    desk.parts.models.services.first_start.state.update(has_model=False)
+    strip = desk.parts.no_model_strip
+    desk.parts.services.models.first_start.state.update(has_model=False)
     assert desk.is_shown("nomodel")
-    asked: list[bool] = []
-    strip.all_asked.connect(lambda: asked.append(True))
+    asked: list[str] = []
+    desk.parts.navigation.models_tab_asked.connect(asked.append)
     words = strip.findChild(QLabel, "nomodel.words")
     get, every = (strip.findChild(QPushButton, name) for name in ("nomodel.download", "nomodel.all"))
     assert not strip.isHidden()
     assert "Qwen3.6-35B-A3B (17.3 GB)" in words.text()
     assert not get.isHidden()
     every.click()
-    assert asked == [True]
+    assert asked == ["pc"]

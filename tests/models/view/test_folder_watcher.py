@@ -31,13 +31,13 @@ def model(path: Path) -> Path:
 
 
 def names(desk: Desk) -> list[str]:
-    return [each.name for each in desk.parts.models.services.library.current.models]
+    return [each.name for each in desk.parts.services.models.library.current.models]
 
 
 async def test_added_and_removed_files_are_noticed(ours: Path, make_desk: Callable[[], Desk]) -> None:
     model(ours / "first.gguf")
     desk = make_desk()
-    desk.parts.models.start()
+    desk.parts.library_watch.start()
     await desk.until(lambda: names(desk) == ["first"])
     second = model(ours / "second.gguf")
     await desk.until(lambda: names(desk) == ["first", "second"])

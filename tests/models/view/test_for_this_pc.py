@@ -32,7 +32,7 @@ def tab_of(desk: Desk) -> ForThisPc:
 async def open_tab(make_desk: Callable[[], Desk]) -> Desk:
     desk = make_desk()
     desk.click("rail.models")
-    desk.parts.tasks.start(desk.parts.models.services.offers.update())
+    desk.parts.tasks.start(desk.parts.services.models.offers.update())
     await desk.until(lambda: desk.is_shown(f"models.download.{HERO}"))
     return desk
 
@@ -65,7 +65,7 @@ async def test_a_licence_that_restricts_is_on_the_card_with_the_download_button(
 async def test_download_button_downloads_with_the_vision_file_if_chosen(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    services = desk.parts.models.services
+    services = desk.parts.services.models
     added: list[tuple[str, str, bool]] = []
 
     async def add(repo: str, path: str, *, with_mmproj: bool) -> str:
@@ -90,12 +90,12 @@ async def test_other_uploaders_are_named_below_the_quants_and_lead_to_their_file
     desk.click(f"models.open.{MEASURED}")
     assert "Never had the fault of Unsloth" in desk.text_of(f"models.other.{other}")
     desk.click(f"models.other.open.{other}")
-    opened = desk.parts.models.services.search.state
+    opened = desk.parts.services.models.search.state
     await desk.until(lambda: opened.value.opened is not None and opened.value.opened.state != "looking")
     assert opened.value.opened is not None
     assert opened.value.opened.repo == other
     assert opened.value.opened.items, "offline those of the catalog"
-    assert desk.parts.models.page.shown_tab == "hub"
+    assert desk.parts.models_page.page().shown_tab == "hub"
     desk.parts.services.settings.change({"offline": False})
 
 
@@ -112,7 +112,7 @@ async def test_why_names_quality_and_sources(desk: Desk) -> None:
 
 async def test_table_has_every_quant_and_reasons_against_it(desk: Desk) -> None:
     desk.click(f"models.open.{MEASURED}")
-    offer = desk.parts.models.services.offers.state.value.find(MEASURED)
+    offer = desk.parts.services.models.offers.state.value.find(MEASURED)
     assert offer is not None
     assert all(desk.has(f"models.get.{MEASURED}.{quant.quant}") for quant in offer.quants)
     labels = [label.text() for label in desk.find(f"models.card.{MEASURED}", QFrame).findChildren(QLabel)]
@@ -129,7 +129,7 @@ async def test_measured_speed_replaces_the_estimate(desk: Desk, tmp_path: Path) 
     desk.window.load_model(str(tmp_path / PATH))
     await desk.until(lambda: desk.parts.engine.state.phase is Phase.READY)
     await desk.ask(" ".join(f"word{number}" for number in range(40)))
-    measured = desk.parts.models.services.speeds.value[PATH]
+    measured = desk.parts.services.models.speeds.value[PATH]
     desk.click("rail.models")
     assert desk.text_of(f"models.about.{HERO}").endswith(unbroken(f"Measured here: {show_rate(measured)} tok/s"))
     labels = [label.text() for label in desk.find(f"models.quants.{HERO}", QWidget).findChildren(QLabel)]
@@ -143,8 +143,8 @@ async def test_fit_that_leaves_little_ram_is_shown_as_tight(
 ) -> None:
     client.devices = client.devices[1:]
     desk = await open_tab(make_desk)
-    desk.parts.models.services.offers._ram_bytes = 24 * GIB
-    offers = await desk.parts.models.services.offers.refresh()
+    desk.parts.services.models.offers._ram_bytes = 24 * GIB
+    offers = await desk.parts.services.models.offers.refresh()
     tight, roomy = (next(each for each in offers.offers if each.id == name) for name in (HERO, "Qwen3.5-4B"))
     for offer, is_tight in ((tight, True), (roomy, False)):
         assert offer.recommended is not None
@@ -173,10 +173,10 @@ async def test_download_buttons_of_the_table_look_like_buttons_unless_disabled(d
 
 
 async def test_quants_that_do_not_fit_are_folded_below_those_that_do(desk: Desk) -> None:
-    desk.parts.models.services.offers._ram_bytes = 8 * GIB
+    desk.parts.services.models.offers._ram_bytes = 8 * GIB
     desk.click("models.pc.again")
-    await desk.until(lambda: desk.parts.models.services.offers.state.value.pc.ram_bytes == 8 * GIB)
-    offer = desk.parts.models.services.offers.state.value.find(HERO)
+    await desk.until(lambda: desk.parts.services.models.offers.state.value.pc.ram_bytes == 8 * GIB)
+    offer = desk.parts.services.models.offers.state.value.find(HERO)
     assert offer is not None
     too_large = [quant.quant for quant in offer.quants if not quant.fit.fits]
     fitting = [quant.quant for quant in offer.quants if quant.fit.fits]
@@ -195,7 +195,7 @@ async def test_quants_that_do_not_fit_are_folded_below_those_that_do(desk: Desk)
 async def test_the_table_begins_with_the_quants_that_are_fastest_here(desk: Desk) -> None:
     desk.click(f"models.open.{HERO}")
     await settle()
-    offer = desk.parts.models.services.offers.state.value.find(HERO)
+    offer = desk.parts.services.models.offers.state.value.find(HERO)
     assert offer is not None
     tops = {quant.quant: desk.find(f"models.get.{HERO}.{quant.quant}", QPushButton).y() for quant in offer.quants}
     in_vram = [tops[quant.quant] for quant in offer.quants if quant.fit.kind == "vram"]
@@ -223,8 +223,8 @@ async def test_status_without_gpu_says_so(make_desk: Callable[[], Desk], client:
     client.devices = client.devices[1:]
     desk = make_desk()
     desk.click("rail.models")
-    desk.parts.tasks.start(desk.parts.models.services.offers.update())
-    await desk.until(lambda: desk.parts.models.services.offers.state.value.state == "ready")
+    desk.parts.tasks.start(desk.parts.services.models.offers.update())
+    await desk.until(lambda: desk.parts.services.models.offers.state.value.state == "ready")
     assert "No usable GPU" in desk.text_of("models.pc.status")
     cards = [card for card in desk.window.findChildren(QFrame) if card.objectName().startswith("models.card.")]
     texts = [label.text() for card in cards for label in card.findChildren(QLabel)]
@@ -238,12 +238,12 @@ async def test_engine_failure_is_shown_and_can_be_retried(
     client.start_result = EngineExit(1, "A library is missing.")
     desk = make_desk()
     desk.click("rail.models")
-    desk.parts.tasks.start(desk.parts.models.services.offers.update())
-    await desk.until(lambda: desk.parts.models.services.offers.state.value.state == "ready")
+    desk.parts.tasks.start(desk.parts.services.models.offers.update())
+    await desk.until(lambda: desk.parts.services.models.offers.state.value.state == "ready")
     assert "A library is missing." in desk.text_of("models.pc.status")
     client.start_result = None
     desk.click("models.pc.again")
-    await desk.until(lambda: bool(desk.parts.models.services.offers.state.value.pc.gpus))
+    await desk.until(lambda: bool(desk.parts.services.models.offers.state.value.pc.gpus))
     assert "missing" not in desk.text_of("models.pc.status")
 
 
@@ -272,7 +272,7 @@ async def test_download_without_a_connection_can_be_retried(desk: Desk, monkeypa
     async def add(repo: str, path: str, *, with_mmproj: bool) -> None:
         added.append((repo, path, with_mmproj))
 
-    monkeypatch.setattr(desk.parts.models.services.downloads, "add", add)
+    monkeypatch.setattr(desk.parts.services.models.downloads, "add", add)
     desk.click("models.pc.problem.retry")
     await desk.until(lambda: not desk.is_shown("models.pc.problem"))
     assert added == [(REPO, PATH, True)]
@@ -282,8 +282,8 @@ async def test_changed_reserve_updates_the_offers(desk: Desk) -> None:
     assert "of 23.0 GB" in desk.text_of(f"models.fit.{HERO}")
     desk.parts.services.settings.change({"reserve_gb": 4.0})
     try:
-        await desk.until(lambda: desk.parts.models.services.offers.state.value.pc.reserve_bytes == 4 * GIB)
+        await desk.until(lambda: desk.parts.services.models.offers.state.value.pc.reserve_bytes == 4 * GIB)
         assert "4.0 GB reserved" in desk.text_of("models.machine")
     finally:
         desk.parts.services.settings.change({"reserve_gb": 1.0})
-    await desk.until(lambda: desk.parts.models.services.offers.state.value.pc.reserve_bytes == GIB)
+    await desk.until(lambda: desk.parts.services.models.offers.state.value.pc.reserve_bytes == GIB)

@@ -42,7 +42,7 @@ async def test_a_folder_of_another_app_is_refused(page, home):
 
 async def test_token_field_has_the_focus_when_opened(page):
     await page.until(page.window.isActiveWindow)
-    page.parts.settings_view.open_at("token")
+    page.parts.navigation.settings_asked.emit("token")
     await page.until(page.find("settings.token.field", QLineEdit).hasFocus)
 
 

@@ -3,7 +3,8 @@
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
-from qwendesk.models.view.models_page import ModelsPage
+from qwendesk.models.view.models_page import ORDER
+from qwendesk.widgets.tabbed_page import TabbedPage
 from tests.window_desk import Desk
 
 
@@ -19,15 +20,15 @@ async def test_rail_opens_the_models_page(desk: Desk) -> None:
     assert desk.is_shown("models.tabs")
 
 
-def make_page(*keys: str) -> ModelsPage:
-    page = ModelsPage()
+def make_page(*keys: str) -> TabbedPage:
+    page = TabbedPage("models", "Models", "Sections", ORDER, QLabel())
     for key in keys:
         page.add_tab(key, key.title(), QLabel(f"this is {key}"))
     page.show()
     return page
 
 
-def tabs_of(page: ModelsPage) -> list[str]:
+def tabs_of(page: TabbedPage) -> list[str]:
     holder = page.findChild(QWidget, "models.tabs")
     assert holder is not None
     buttons = holder.findChildren(QPushButton)
@@ -50,6 +51,6 @@ def test_clicked_tab_opens_and_is_announced(keeper: object) -> None:
     button.click()
     assert (page.shown_tab, opened) == ("downloads", ["downloads"])
     assert button.isChecked()
-    page.show_download_count(3)
+    page.set_tab_title("downloads", "Downloads · 3")
     assert button.text() == button.accessibleName() == "Downloads · 3"
     page.deleteLater()

@@ -349,7 +349,7 @@ async def test_an_added_folder_is_used_in_place(desk: LibraryDesk) -> None:
     path = qwen(desk.model_home.root / "elsewhere" / "mine.gguf")
     await desk.open()
 
-    desk.view.actions.use_in_place(str(path.parent))
+    desk.actions.use_in_place(str(path.parent))
     await desk.until(lambda: bool(desk.number(path)))
 
     assert desk.text(desk.name(path, "place")) == "Added folder"

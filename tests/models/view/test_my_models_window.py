@@ -34,8 +34,8 @@ async def opened(make_desk: Callable[[], Desk]) -> Desk:
     """The window, with every model looked at."""
     desk = make_desk()
     desk.window.show_page("models")
-    await desk.parts.models.services.library.refresh()
-    await desk.parts.models.services.checks.wait_until_settled()
+    await desk.parts.services.models.library.refresh()
+    await desk.parts.services.models.checks.wait_until_settled()
     await desk.until(lambda: desk.has("models.my.1"))
     return desk
 
@@ -80,16 +80,16 @@ async def test_fix_that_needs_a_choice_searches_the_hub(
     desk = await opened(make_desk)
     desk.click("models.tab.mine")
     await desk.until(lambda: desk.is_shown("models.my.1.fix"))
-    model = desk.parts.models.services.list.state.value.entries[0]
+    model = desk.parts.services.models.list.state.value.entries[0]
     assert model.state.kind == "corrupt"
 
-    desk.parts.models.actions.search_asked.emit("x/y-GGUF")
-    await desk.until(lambda: desk.parts.models.services.search.state.value.opened is not None)
-    assert desk.parts.models.page.shown_tab == "hub"
+    desk.parts.navigation.model_search_asked.emit("x/y-GGUF")
+    await desk.until(lambda: desk.parts.services.models.search.state.value.opened is not None)
+    assert desk.parts.models_page.page().shown_tab == "hub"
 
-    desk.parts.models.actions.search_asked.emit("Unheard")
-    await desk.until(lambda: bool(desk.parts.models.services.search.state.value.hits))
-    assert desk.parts.models.services.search.state.value.opened is None
+    desk.parts.navigation.model_search_asked.emit("Unheard")
+    await desk.until(lambda: bool(desk.parts.services.models.search.state.value.hits))
+    assert desk.parts.services.models.search.state.value.opened is None
 
 
 async def test_fit_of_a_model_is_the_same_in_my_models_and_in_the_picker(
@@ -104,7 +104,7 @@ async def test_fit_of_a_model_is_the_same_in_my_models_and_in_the_picker(
         fit = FitLabel(
             kind="cpu", n_ctx=32_768, ram_bytes=16 * GIB - free, ram_room_bytes=16 * GIB, comfortable_ram_bytes=GIB
         )
-        desk.parts.models.services.fits.state.set({str(path): fit})
+        desk.parts.services.models.fits.state.set({str(path): fit})
         chip = desk.find("models.my.1.fit", QLabel)
         assert chip.isVisible()
         assert (chip.text(), chip.property("chip")) == (text, tone)

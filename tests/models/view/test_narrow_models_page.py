@@ -42,7 +42,7 @@ def cut_off(page: QWidget) -> set[str]:
 
 async def show_everything(desk: Desk) -> None:
     """Open the longest card, a search result with every chip, and a running download."""
-    services = desk.parts.models.services
+    services = desk.parts.services.models
     desk.parts.tasks.start(services.offers.update())
     desk.click("rail.models")
     await desk.until(lambda: desk.is_shown(f"models.open.{HERO}"))
@@ -70,14 +70,14 @@ async def show_everything(desk: Desk) -> None:
 async def test_no_text_of_the_first_start_is_cut_off(make_desk: Callable[[], Desk], language: None) -> None:
     desk = await first_start(make_desk)
     desk.window.resize(560, 800)
-    desk.parts.models.services.first_start.state.update(folder="/srv/a-long-name-of-a-folder/share/qwendesk/models")
+    desk.parts.services.models.first_start.state.update(folder="/srv/a-long-name-of-a-folder/share/qwendesk/models")
     await settle()
     assert desk.is_shown("start.download")
-    assert cut_off(desk.parts.models.first_start) == set()
+    assert cut_off(desk.parts.first_start) == set()
 
 
 def open_repository(desk: Desk) -> None:
-    services = desk.parts.models.services
+    services = desk.parts.services.models
     offer = services.offers.state.value.find(HERO)
     assert offer is not None
     items = tuple(
@@ -95,7 +95,7 @@ async def test_no_text_of_any_tab_is_cut_off(make_desk: Callable[[], Desk], lang
     desk = make_desk()
     await show_everything(desk)
     desk.window.resize(width, 800)
-    page, found = desk.parts.models.page, set[str]()
+    page, found = desk.parts.models_page.page(), set[str]()
     for tab in ORDER:
         page.show_tab(tab)
         await settle()
@@ -129,7 +129,7 @@ async def test_every_tab_ends_at_the_right_edge_of_the_header(make_desk: Callabl
     desk = make_desk()
     await show_everything(desk)
     desk.window.resize(width, 800)
-    page = desk.parts.models.page
+    page = desk.parts.models_page.page()
     for tab in ORDER:
         page.show_tab(tab)
         await settle()

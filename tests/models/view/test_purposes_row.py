@@ -17,7 +17,7 @@ from tests.window_desk import Desk
 
 async def open_tab(make_desk: Callable[[], Desk], ram_gb: int = 64) -> Desk:
     desk = make_desk()
-    offers = desk.parts.models.services.offers
+    offers = desk.parts.services.models.offers
     offers._ram_bytes = ram_gb * GIB
     desk.click("rail.models")
     await offers.update()
@@ -30,7 +30,7 @@ def desk(qt_loop: asyncio.Runner, make_desk: Callable[[], Desk]) -> Desk:
 
 
 def offers_of(desk: Desk) -> Offers:
-    return desk.parts.models.services.offers.state.value
+    return desk.parts.services.models.offers.state.value
 
 
 def hero_cards(desk: Desk) -> list[str]:
@@ -55,7 +55,7 @@ async def test_fast_is_chosen_at_first_and_recommends_what_the_first_start_does(
 @pytest.mark.parametrize("with_pictures", [True, False])
 async def test_each_purpose_recommends_the_first_of_its_ranking(desk: Desk, with_pictures: bool) -> None:
     if not with_pictures:
-        await desk.parts.models.services.offers.set_pictures(with_pictures=False)
+        await desk.parts.services.models.offers.set_pictures(with_pictures=False)
     found = set()
     for purpose in reversed(PURPOSES):
         desk.click(f"models.purpose.{purpose}")
@@ -82,8 +82,8 @@ async def test_the_purpose_is_kept_when_the_pc_is_planned_again(desk: Desk) -> N
     desk.click("models.purpose.deep")
     desk.click("models.purpose.deep")
     assert checked(desk) == ["deep"], "a second click doesn't turn it off"
-    await desk.parts.models.services.offers.set_pictures(with_pictures=False)
-    await desk.parts.models.services.offers.refresh()
+    await desk.parts.services.models.offers.set_pictures(with_pictures=False)
+    await desk.parts.services.models.offers.refresh()
     assert checked(desk) == ["deep"]
     assert hero_cards(desk) == [offers_of(desk).choices["deep"][0].offer.id]
 

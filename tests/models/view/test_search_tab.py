@@ -38,8 +38,8 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
 async def open_tab(make_desk: Callable[[], Desk]) -> Desk:
     desk = make_desk()
     desk.click("rail.models")
-    desk.parts.tasks.start(desk.parts.models.services.offers.update())
-    await desk.until(lambda: desk.parts.models.services.offers.state.value.state == "ready")
+    desk.parts.tasks.start(desk.parts.services.models.offers.update())
+    await desk.until(lambda: desk.parts.services.models.offers.state.value.state == "ready")
     desk.click("models.tab.hub")
     return desk
 
@@ -53,7 +53,7 @@ async def search(desk: Desk, words: str) -> None:
     query = desk.find("hub.query", QLineEdit)
     query.setText(words)
     QTest.keyClick(query, Qt.Key.Key_Return)
-    await desk.until(lambda: desk.parts.models.services.search.state.value.state in ("done", "failed"))
+    await desk.until(lambda: desk.parts.services.models.search.state.value.state in ("done", "failed"))
 
 
 async def test_search_then_open_shows_files_with_sizes_and_fit(hub: FakeHub, desk: Desk) -> None:
@@ -167,7 +167,7 @@ async def test_download_from_a_repository_joins_the_queue(hub: FakeHub, desk: De
     desk.click("hub.search")
     await desk.until(lambda: desk.is_shown("hub.get.Model-4B-Q4_K_M"))
     desk.click("hub.get.Model-4B-Q4_K_M")
-    queue = desk.parts.models.services.downloads._queue
+    queue = desk.parts.services.models.downloads._queue
     await desk.until(lambda: bool(queue.items))
     item = queue.items[0]
     assert [each.file.path for each in item.saved.files] == ["Model-4B-Q4_K_M.gguf", "mmproj-F16.gguf"]
@@ -177,8 +177,8 @@ async def test_download_from_a_repository_joins_the_queue(hub: FakeHub, desk: De
 async def test_button_shows_failed_downloads_and_flagged_files(
     hub: FakeHub, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    models, get = desk.parts.models, "hub.get.Model-4B-Q4_K_M"
-    models.services.downloads.start()
+    models, get = desk.parts.services.models, "hub.get.Model-4B-Q4_K_M"
+    models.downloads.start()
     desk.find("hub.query", QLineEdit).setText(REPO)
     desk.click("hub.search")
     await desk.until(lambda: desk.is_shown(get))
@@ -189,9 +189,9 @@ async def test_button_shows_failed_downloads_and_flagged_files(
         assert "are missing" in desk.find(get, QAbstractButton).toolTip()
     desk.click(get)
     await desk.until(lambda: desk.text_of(get) == "Load")
-    (model,) = (each for each in models.services.library.current.models if each.repo == REPO)
+    (model,) = (each for each in models.library.current.models if each.repo == REPO)
     os.truncate(model.path, 17_000)
-    await models.services.library.refresh()
+    await models.library.refresh()
     await desk.until(lambda: desk.text_of(get) == "Fix")
     desk.click(get)
     await desk.until(lambda: desk.is_shown("models.my.1"))
@@ -202,8 +202,8 @@ async def test_changed_sort_order_searches_again(hub: FakeHub, desk: Desk) -> No
     action = desk.window.findChild(QAction, "hub.sort.likes")
     assert action is not None
     action.trigger()
-    await desk.until(lambda: desk.parts.models.services.search.state.value.sort == "likes")
-    await desk.until(lambda: desk.parts.models.services.search.state.value.state == "done")
+    await desk.until(lambda: desk.parts.services.models.search.state.value.sort == "likes")
+    await desk.until(lambda: desk.parts.services.models.search.state.value.state == "done")
     assert desk.text_of("hub.sort") == "Most liked"
     assert [path for path in hub.requests("GET") if "sort=likes" in path]
 

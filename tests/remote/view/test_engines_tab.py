@@ -163,7 +163,7 @@ async def test_an_unknown_certificate_is_shown_and_trusted_only_when_the_user_sa
 
 async def test_a_model_of_a_server_is_offered_again_at_the_next_start(remote_window, make_desk):
     await remote_window.use(remote_window.serve(made_up_server.llama_server()), "Qwen3.8-27B")
-    await remote_window.desk.parts.models.services.last_model.close()
+    await remote_window.desk.parts.services.models.last_model.close()
     again = make_desk()
     again.parts.begin()
     await again.until(lambda: again.parts.engine.state.phase is Phase.READY)

@@ -62,7 +62,7 @@ async def test_change_is_saved_marked_and_reset(page):
     assert not page.is_shown("settings.network.offline.mark")
     page.click("settings.network.offline")
     assert (await options(page)).offline
-    assert page.parts.models.services.network.connection.is_offline
+    assert page.parts.services.models.network.connection.is_offline
     assert page.is_shown("settings.network.offline.mark")
     page.click("settings.network.offline.reset")
     assert not (await options(page)).offline
@@ -134,7 +134,7 @@ async def test_theme_changes_at_once_and_is_restored_after_a_restart(page, keepe
     keeper.choose("dark")
     assert (await options(page)).theme == "dark"
     assert page.find("settings.look.theme.dark", QAbstractButton).isChecked()
-    page.parts.settings_view.appearance.apply(with_theme=True)
+    page.parts.appearance.apply(with_theme=True)
     assert keeper.theme.is_dark
 
 

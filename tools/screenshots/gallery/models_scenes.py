@@ -18,14 +18,14 @@ _FOUND = "unsloth/Qwen3.5-9B-GGUF"
 async def first_start(room: Room) -> None:
     """Nothing is loaded and no model is here."""
     room.parts.begin()
-    await until(lambda: room.parts.models.services.first_start.state.value.free_bytes is not None)
+    await until(lambda: room.parts.services.models.first_start.state.value.free_bytes is not None)
     await settle()
     await room.shoot(f"first-start{_suffix(room)}")
 
 
 async def for_this_pc(room: Room) -> None:
     _show(room, "pc")
-    hero = room.parts.models.services.offers.state.value.hero
+    hero = room.parts.services.models.offers.state.value.hero
     if hero is None:
         raise LookupError("no model is recommended")
     await room.shoot(f"models-pc{_suffix(room)}")
@@ -41,7 +41,7 @@ async def for_this_pc(room: Room) -> None:
 
 async def my_models(room: Room) -> None:
     """No model files, then files of which some are wrong; and the picker that lists them."""
-    library = room.parts.models.services.library
+    library = room.parts.services.models.library
     folder = room.files / "models"
     folder.mkdir(exist_ok=True)
     await library.set_folders(ModelFolders((str(folder),), other_apps=False))
@@ -50,7 +50,7 @@ async def my_models(room: Room) -> None:
     await room.shoot("my-models-none")
     write_models(folder)
     await library.refresh()
-    await room.parts.models.services.checks.wait_until_settled()
+    await room.parts.services.models.checks.wait_until_settled()
     await settle()
     await room.shoot("my-models")
     await room.shoot("my-models-menu", lambda: room.click("models.my.1.menu"))
@@ -88,7 +88,7 @@ async def downloads(room: Room) -> None:
     """No downloads; then one that stalls, one that waits, and one that failed."""
     _show(room, "downloads")
     await room.shoot("downloads-none")
-    settings, service = room.parts.services.settings, room.parts.models.services.downloads
+    settings, service = room.parts.services.settings, room.parts.services.models.downloads
     with running_hub() as hub:
         for name in ("Model-4B-Q4_K_M.gguf", "Model-9B-Q4_K_M.gguf"):
             hub.add("someone/Model-GGUF", name, bytes(3_000_000))
@@ -110,7 +110,7 @@ async def downloads(room: Room) -> None:
 
 def _show(room: Room, tab: str) -> None:
     room.window.show_page("models")
-    room.parts.models.page.show_tab(tab)
+    room.parts.models_page.page().show_tab(tab)
 
 
 def _suffix(room: Room) -> str:

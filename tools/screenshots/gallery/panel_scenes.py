@@ -96,7 +96,7 @@ async def inspector(room: Room) -> None:
 
 def _show_option(room: Room, option: str) -> None:
     room.parts.navigation.inspector_asked.emit("load")
-    room.parts.engines_view.load_tab.page().focus_option(option)
+    room.parts.chats.load_tab.page().focus_option(option)
 
 
 def _open_menu(room: Room, name: str) -> None:

@@ -71,8 +71,8 @@ class Room:
             ),
         )
         ram_bytes = (64 if has_gpu else 8) * GIB
-        self.parts.models.services.offers._ram_bytes = ram_bytes
-        self.parts.models.services.first_start._free_bytes = lambda _folder: 500 * GIB
+        self.parts.services.models.offers._ram_bytes = ram_bytes
+        self.parts.services.models.first_start._free_bytes = lambda _folder: 500 * GIB
         self.window, self.page = self.parts.window, self.parts.window.chat_page
         self.thread = self.page.thread_view
         self.service = self.parts.chats.services.chat
@@ -85,7 +85,7 @@ class Room:
         self.parts.chats.start()
         await self.parts.chats.opened()
         await self.parts.chats.services.chat_list.add_chats(earlier_chats())
-        await self.parts.models.services.offers.update()
+        await self.parts.services.models.offers.update()
         await settle()
 
     async def prepare(self, *, needs_model: bool) -> None:

@@ -18,7 +18,7 @@ async def settings(room: Room) -> None:
     room.window.show_page("settings")
     await room.shoot("settings")
     for part in ("folders", "privacy"):
-        await room.shoot(f"settings-{part}", partial(room.parts.settings_view.open_at, part))
+        await room.shoot(f"settings-{part}", partial(room.parts.navigation.settings_asked.emit, part))
     search = room.window.findChild(QLineEdit, "settings.search")
     if search is None:
         raise LookupError("settings.search")
@@ -54,7 +54,7 @@ async def questions(room: Room) -> None:
     """Dialogs with one question."""
     await room.shoot("question-when", lambda: ask_when(room.window, lambda _answer: None))
     room.window.show_page("settings")
-    await room.shoot("question-delete-all", room.parts.settings_view.page.page().ask_to_delete)
+    await room.shoot("question-delete-all", room.parts.settings_page.page().ask_to_delete)
 
 
 async def spill(room: Room) -> None:

@@ -1,9 +1,9 @@
 """Citations: tells the thread what they stand for, and shows the place in its file when the user clicks one."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QRect, QSize, Qt, QTimer, QUrl
+from PySide6.QtCore import QRect, QSize, Qt, QTimer, QUrl
 from PySide6.QtGui import (
     QDesktopServices,
     QPainter,
@@ -26,11 +26,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from qwendesk.chat.service import ChatService
-from qwendesk.chat.view.answer.source_links import SourceIntents
-from qwendesk.core.citations import Citation, Source, citations_of
+from qwendesk.chat.view.answer.source_links import ReadPage, place_text
+from qwendesk.core.citations import Source
 from qwendesk.core.errors import QwenDeskError
-from qwendesk.core.messages import ToolStep
 from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.question_dialog import Dialog
@@ -38,8 +36,6 @@ from qwendesk.widgets.tasks import window_tasks
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
 _WIDTH, _HEIGHT = 760, 620
-ReadPage = Callable[[Source], Awaitable[bytes]]
-"""Returns the page that a citation is on as the content of an image file. Raises QwenDeskError."""
 
 
 class SourceDialog(Dialog):
@@ -144,48 +140,6 @@ def _label(name: str, text: str, kind: str) -> QLabel:
     label.setTextFormat(Qt.TextFormat.PlainText)
     label.setWordWrap(True)
     return label
-
-
-ReadSource = Callable[[Citation, Sequence[str]], Awaitable[Source]]
-"""Returns the text around a citation in a file of these folders."""
-
-
-class SourceOpener(QObject):
-    """Without `set_reader`, what the search found is shown instead of the file."""
-
-    def __init__(self, intents: SourceIntents, chat: ChatService, parent: QWidget) -> None:
-        super().__init__(intents)
-        self._chat, self._parent, self._tasks = chat, parent, window_tasks()
-        self._read: ReadSource = _as_found
-        self._read_page: ReadPage | None = None
-        intents.place_of = self._place_of
-        intents.opened.connect(lambda turn_id, number: self._tasks.start(self._open(turn_id, number), self))
-
-    def set_reader(self, read: ReadSource, read_page: ReadPage) -> None:
-        self._read, self._read_page = read, read_page
-
-    def _citation(self, turn_id: int, number: int) -> Citation | None:
-        """Return what a number means in an answer: a place that was found in it or before it."""
-        steps: list[ToolStep] = []
-        for turn in self._chat.conversation.turns:
-            steps += turn.answer.steps
-            if turn.id == turn_id:
-                break
-        return citations_of(steps).get(number)
-
-    def _place_of(self, turn_id: int, number: int) -> str:
-        citation = self._citation(turn_id, number)
-        return f"{citation.path}, {place_text(citation)}" if citation is not None else ""
-
-    async def _open(self, turn_id: int, number: int) -> None:
-        citation = self._citation(turn_id, number)
-        if citation is not None:
-            source = await self._read(citation, self._chat.settings.tool_folders)
-            SourceDialog(source, self._read_page, self._parent.window()).open()
-
-
-async def _as_found(citation: Citation, _folders: Sequence[str]) -> Source:
-    return Source(citation, citation.found, citation.first, citation.first)
 
 
 class PageView(QScrollArea):
@@ -307,30 +261,3 @@ class _Numbers(QWidget):
         painter = QPainter(self)
         self._text.paint_numbers(painter, event.rect())
         painter.end()
-
-
-def place_text(citation: Citation) -> str:
-    """Return where in its file a citation is, such as "page 3, lines 10-24"."""
-    lines = _lines_text(citation)
-    match citation.unit:
-        case "page":
-            return tr("page {0}, {1}", citation.at, lines)
-        case "slide":
-            return tr("slide {0}, {1}", citation.at, lines)
-        case "sheet":
-            return tr("sheet {0}, {1}", citation.at, lines)
-        case "chapter":
-            return tr("chapter {0}, {1}", citation.at, lines)
-        case "":
-            return lines
-
-
-def _lines_text(citation: Citation) -> str:
-    first, last = citation.first, citation.last
-    match citation.lines:
-        case "rows":
-            return tr("row {0}", first) if first == last else tr("rows {0}-{1}", first, last)
-        case "paragraphs":
-            return tr("paragraph {0}", first) if first == last else tr("paragraphs {0}-{1}", first, last)
-        case _:
-            return tr("line {0}", first) if first == last else tr("lines {0}-{1}", first, last)

@@ -2,16 +2,19 @@
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import msgspec
-from markdown_it.token import Token
 from PySide6.QtCore import QRect
 from PySide6.QtGui import QTextCursor, QTextDocument
 from PySide6.QtWidgets import QTextEdit
 
-from qwendesk.chat.view.answer.markdown_blocks import MarkdownBlock
-from qwendesk.chat.view.answer.markdown_stream import MarkdownStream, slices
 from qwendesk.widgets.theme import Theme
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+    from qwendesk.chat.view.answer.markdown_blocks import MarkdownBlock
 
 _SYNTAX_MARKS = str.maketrans("", "", "*_`~\\[]")
 _SLICE = 16_000
@@ -50,6 +53,9 @@ def count_markdown(source: str, query: str) -> int:
 
 def iter_counts(source: str, query: str) -> Iterator[int]:
     """Yield the numbers of matches block by block, so that counting in a long text can be interrupted."""
+    # Imported only now, because the window is drawn without a search.
+    from qwendesk.chat.view.answer.markdown_stream import MarkdownStream, slices  # noqa: PLC0415
+
     stream = MarkdownStream()
     for part in slices(source):
         for block in stream.iter_finished(part):
@@ -59,7 +65,7 @@ def iter_counts(source: str, query: str) -> Iterator[int]:
         yield count_in_text(visible_text(block), query)
 
 
-def visible_text(block: MarkdownBlock) -> str:
+def visible_text(block: "MarkdownBlock") -> str:
     """Return the visible text of a block. Only the first piece of a table contributes its head."""
     texts = []
     is_hidden = False
@@ -73,7 +79,7 @@ def visible_text(block: MarkdownBlock) -> str:
     return "\n".join(texts)
 
 
-def _drawn(token: Token) -> str:
+def _drawn(token: "Token") -> str:
     if token.type in ("softbreak", "hardbreak"):
         return "\n"
     if token.type in ("text", "text_special", "code_inline", "image"):

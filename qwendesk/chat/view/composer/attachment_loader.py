@@ -17,7 +17,6 @@ from qwendesk.chat.service import ChatService
 from qwendesk.chat.view.composer.cards import AttachmentCard, DocumentCard, PictureCard
 from qwendesk.chat.view.composer.composer import Composer
 from qwendesk.chat.view.composer.pasted_content import PastedContent
-from qwendesk.chat.view.composer.pdf_sheet import PdfSheet
 from qwendesk.chat.view.thread.document_chip import DocumentViewer
 from qwendesk.chat.view.thread.pictures.previews import SUFFIXES, store_image_data, store_pasted_image
 from qwendesk.chat.view.thread.pictures.thumbnails import PreviewCache
@@ -216,6 +215,8 @@ class AttachmentLoader(QObject):
             self._add_document(path, await asyncio.to_thread(read_document, path, pages), message, file.pages)
             return
         report = self._report
+        from qwendesk.chat.view.composer.pdf_sheet import PdfSheet  # noqa: PLC0415 - few attach a document in parts
+
         sheet = PdfSheet(path.name, facts, self._composer.window(), can_see=report is None or report.can_see)
         choice = await sheet.answer()
         if choice is None:

@@ -2,18 +2,21 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QWidget
 
 from qwendesk.chat.chat_list import ChatListService
-from qwendesk.chat.exchange.values import ExportFormat
 from qwendesk.chat.view.sidebar.chat_model import Heading
 from qwendesk.core.chats import ChatSummary
 from qwendesk.core.translation import tr, tr_n
 from qwendesk.widgets.buttons import IconButton, TextButton, describe
 from qwendesk.widgets.popups import Menu
+
+if TYPE_CHECKING:
+    from qwendesk.chat.exchange.values import ExportFormat
 
 _SHOWN_MS = 12_000
 
@@ -120,7 +123,7 @@ class ChatListActions:
         self._toast.show_message(text, can_undo=True)
 
 
-def export_formats() -> tuple[tuple[ExportFormat, str], ...]:
+def export_formats() -> "tuple[tuple[ExportFormat, str], ...]":
     """Return each format with its label."""
     return (
         ("markdown", tr("Markdown")),
@@ -138,7 +141,7 @@ def chats_menu(
     rename: Callable[[], object],
     name_folder: Callable[[str], None],
     delete: Callable[[], None],
-    export: Callable[[ExportFormat, tuple[str, ...]], None],
+    export: "Callable[[ExportFormat, tuple[str, ...]], None]",
     show_calls: Callable[[str], None],
 ) -> Menu:
     """Return the context menu of one or several chats. `name_folder` lets the user name the new folder with an id."""
@@ -177,7 +180,7 @@ def folder_menu(parent: QWidget, actions: ChatListActions, folder: Heading, rena
     return menu
 
 
-def export_menu(parent: QWidget, title: str, chosen: Callable[[ExportFormat], None]) -> Menu:
+def export_menu(parent: QWidget, title: str, chosen: "Callable[[ExportFormat], None]") -> Menu:
     menu = Menu(parent, title)
     menu.setObjectName("chats.menu.export")
     for kind, text in export_formats():

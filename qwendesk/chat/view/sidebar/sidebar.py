@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QModelIndex, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QListView, QStackedWidget, QVBoxLayout
 
 from qwendesk.chat.chat_list import ChatListService, ChatListState
-from qwendesk.chat.exchange.values import ExportFormat
 from qwendesk.chat.view.sidebar.chat_list import ChatList, set_up_list
 from qwendesk.chat.view.sidebar.chat_menu import ChatListActions, UndoToast, chats_menu, export_menu, folder_menu
 from qwendesk.chat.view.sidebar.chat_model import ROW_ROLE, ChatModel, Heading, rows_of
@@ -21,6 +21,9 @@ from qwendesk.widgets.buttons import IconButton, TextButton, describe
 from qwendesk.widgets.layouts import DensitySpacing
 from qwendesk.widgets.popups import Menu
 from qwendesk.widgets.tasks import window_tasks
+
+if TYPE_CHECKING:
+    from qwendesk.chat.exchange.values import ExportFormat
 
 WIDTH = 260
 _SEARCH_DELAY_MS = 60
@@ -300,7 +303,7 @@ class Sidebar(QFrame):
         menu.aboutToHide.connect(menu.deleteLater)
         return menu
 
-    def _export_all(self, kind: ExportFormat) -> None:
+    def _export_all(self, kind: "ExportFormat") -> None:
         self.export_asked.emit(kind, ())
 
 

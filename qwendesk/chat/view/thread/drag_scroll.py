@@ -1,10 +1,14 @@
 """Scrolls the conversation while a selection is dragged beyond its edge."""
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import QObject, QPoint, Qt, QTimer
 from PySide6.QtGui import QCursor
 from PySide6.QtWidgets import QApplication, QScrollArea
 
-from qwendesk.chat.view.answer.answer_view import AnswerView
+if TYPE_CHECKING:
+    from qwendesk.chat.view.answer.answer_view import AnswerView
+
 
 _EVERY_MS = 30
 _SLOWNESS = 4
@@ -23,7 +27,7 @@ class DragScroll(QObject):
     def is_running(self) -> bool:
         return self._timer.isActive()
 
-    def moved(self, view: AnswerView, place: QPoint) -> None:
+    def moved(self, view: "AnswerView", place: QPoint) -> None:
         """Start or stop scrolling, depending on the position of the mouse in an answer."""
         self._view = view
         if self._distance_beyond(view.mapToGlobal(place)):

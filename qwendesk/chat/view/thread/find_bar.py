@@ -9,7 +9,6 @@ from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QLabel, QLineEd
 from shiboken6 import isValid
 
 from qwendesk.chat.view.answer.text_search import Match, count_in_text, count_markdown, iter_counts, may_contain
-from qwendesk.chat.view.thread.assistant_message import AssistantMessage
 from qwendesk.chat.view.thread.rows import Part, Row
 from qwendesk.core.number_format import show_count
 from qwendesk.core.translation import tr
@@ -110,9 +109,10 @@ class FindBar(QFrame):
         if self.isVisible():
             self.close_bar()
         self._thread.show_row(index)
-        widget = self._thread.row_widget(index)
-        if in_thought and isinstance(widget, AssistantMessage):
-            self._thread.show_below(index, widget.mark_thinking(query))
+        self._thread.row_widget(index)
+        answer = rows[index].answer_widget
+        if in_thought and answer is not None:
+            self._thread.show_below(index, answer.mark_thinking(query))
             return
         self._hit = (turn_id, part, query)
         is_there = count_markdown if part == "answer" else count_in_text
@@ -179,17 +179,17 @@ class FindBar(QFrame):
 
     def mark(self, row: int) -> None:
         """Highlight the matches in one row if it has a widget."""
-        widget = self._thread.rows[row].widget
+        answer, question = self._thread.rows[row].answer_widget, self._thread.rows[row].question_widget
         query = "" if self.isHidden() or not self._matches else self.text.text()
         current = self._matches[self._current] if self._current >= 0 else None
         number = current.number if current is not None and current.row == row else -1
         turn, part = self._thread.rows[row].turn.id, self._thread.rows[row].part
         if self._hit is not None and self._hit[:2] == (turn, part):
             query, number = self._hit[2], 0
-        if isinstance(widget, AssistantMessage):
-            widget.answer_view.mark_found(query, number)
-        elif widget is not None:
-            widget.mark_found(query, number)
+        if answer is not None:
+            answer.answer_view.mark_found(query, number)
+        elif question is not None:
+            question.mark_found(query, number)
 
     def _search(self) -> Iterator[None]:
         """Search row by row, one slice of a long answer per step."""

@@ -2,23 +2,23 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 import msgspec
 from PySide6.QtCore import QObject, QPoint, Signal
 from PySide6.QtWidgets import QApplication, QWidget
 
-from qwendesk.chat.view.answer.code_card import ask_to_save_code
 from qwendesk.chat.view.answer.formulas import FormulaCache
 from qwendesk.chat.view.answer.highlighter import Highlighter
 from qwendesk.chat.view.answer.stack_geometry import StackGeometry
-from qwendesk.chat.view.thread.assistant_message import AssistantMessage
 from qwendesk.chat.view.thread.pictures.thumbnails import PreviewCache
-from qwendesk.chat.view.thread.turn_editor import EDITED
-from qwendesk.chat.view.thread.turn_intents import TurnIntents
-from qwendesk.chat.view.thread.user_message import UserMessage
+from qwendesk.chat.view.thread.turn_intents import EDITED, TurnIntents
 from qwendesk.core.conversation import Turn
 from qwendesk.widgets.step_budget import StepBudget
+
+if TYPE_CHECKING:
+    from qwendesk.chat.view.thread.assistant_message import AssistantMessage
+    from qwendesk.chat.view.thread.user_message import UserMessage
 
 Part = Literal["question", "answer"]
 COLUMN_WIDTH = 772
@@ -48,10 +48,19 @@ class Row:
 
     part: Part
     turn: Turn
-    widget: UserMessage | AssistantMessage | None = None
+    widget: "UserMessage | AssistantMessage | None" = None
     is_generating: bool = False
     """True if the answer is being generated. Its widget is then kept, because nothing else has the text so far."""
     is_thinking_expanded: bool = False
+
+    @property
+    def answer_widget(self) -> "AssistantMessage | None":
+        """The widget of an answer; None for a question, and while there is no widget."""
+        return cast("AssistantMessage | None", self.widget) if self.part == "answer" else None
+
+    @property
+    def question_widget(self) -> "UserMessage | None":
+        return cast("UserMessage | None", self.widget) if self.part == "question" else None
 
     @property
     def is_in_use(self) -> bool:
@@ -65,12 +74,13 @@ class Row:
             or (focus is not None and self.widget.isAncestorOf(focus))
         ):
             return True
-        return isinstance(self.widget, AssistantMessage) and self.widget.answer_view.is_in_use
+        answer = self.answer_widget
+        return answer is not None and answer.answer_view.is_in_use
 
     @property
     def is_busy(self) -> bool:
         """Whether its answer is still being parsed, drawn or copied."""
-        view = self.widget.answer_view if isinstance(self.widget, AssistantMessage) else None
+        view = self.answer_widget.answer_view if self.answer_widget is not None else None
         return view is not None and (not view.is_complete or view.selection.is_copying)
 
     def estimate_height(self, width: int) -> int:
@@ -142,8 +152,9 @@ class RowPositions:
         if self._ends_above(row, offset) and index + 1 < len(self._rows):
             index, row = index + 1, self._rows[index + 1]
             return ScrollAnchor(row.turn.id, row.part, 0, y - self._geometry.top(index), at_end=False)
-        if isinstance(row.widget, AssistantMessage) and offset > row.widget.answer_view.y():
-            section, offset = row.widget.answer_view.place_at(offset - row.widget.answer_view.y())
+        answer = row.answer_widget
+        if answer is not None and offset > answer.answer_view.y():
+            section, offset = answer.answer_view.place_at(offset - answer.answer_view.y())
             return ScrollAnchor(row.turn.id, row.part, section, offset, at_end=False, in_text=True)
         return ScrollAnchor(row.turn.id, row.part, section, offset, at_end=False)
 
@@ -153,8 +164,8 @@ class RowPositions:
         if index < 0:
             return None
         row, y = self._rows[index], self._geometry.top(index)
-        if position.in_text and isinstance(row.widget, AssistantMessage):
-            view = row.widget.answer_view
+        if position.in_text and row.answer_widget is not None:
+            view = row.answer_widget.answer_view
             return y + view.y() + view.y_of(position.section, position.offset)
         return y + position.offset
 
@@ -181,15 +192,21 @@ class RowFactory(QObject):
         self._formulas = FormulaCache(thread)
         self.highlighter = Highlighter(thread)
 
-    def question(self, row: Row) -> UserMessage:
+    def question(self, row: Row) -> "UserMessage":
+        # Imported only now, like what an answer needs: the window opens sooner without a message.
+        from qwendesk.chat.view.thread.user_message import UserMessage  # noqa: PLC0415
+
         question = UserMessage(row.turn.question, self._previews)
         question.setObjectName(f"thread.question.{row.turn.id}")
         question.picture_opened.connect(self.picture_opened)
         question.add_actions(row.turn, self._intents)
         return question
 
-    def answer(self, row: Row, width: int, height: int) -> AssistantMessage:
+    def answer(self, row: Row, width: int, height: int) -> "AssistantMessage":
         """Return the widget of an answer, `width` pixels wide, with the first `height` pixels drawn."""
+        from qwendesk.chat.view.answer.code_card import ask_to_save_code  # noqa: PLC0415
+        from qwendesk.chat.view.thread.assistant_message import AssistantMessage  # noqa: PLC0415
+
         turn = row.turn
         intents = self._intents
         answer = AssistantMessage(

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final, Literal, cast
+from typing import TYPE_CHECKING, Final, Literal, cast
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QAbstractButton, QApplication, QFrame, QHBoxLayout, QLabel, QWidget
@@ -22,7 +22,6 @@ from qwendesk.chat.chat_state import (
 from qwendesk.chat.open_chat import Part
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.view.composer.composer import Composer
-from qwendesk.chat.view.thread.assistant_message import AssistantMessage
 from qwendesk.chat.view.thread.thread_view import ThreadView
 from qwendesk.core.translation import tr, tr_n
 from qwendesk.engine.state import EngineState, Phase
@@ -30,6 +29,9 @@ from qwendesk.widgets.bind import REPAINT_EVERY_MS, follow
 from qwendesk.widgets.buttons import IconButton, TextButton, describe
 from qwendesk.widgets.display_texts import continue_reason
 from qwendesk.widgets.tasks import window_tasks
+
+if TYPE_CHECKING:
+    from qwendesk.chat.view.thread.assistant_message import AssistantMessage
 
 _OPPOSITE_ARROW: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -198,7 +200,7 @@ class ThreadController(QObject):
             answer.show_status(tr("Processing your message…"))
             self._show_load_progress(answer)
 
-    def _show_load_progress(self, answer: AssistantMessage) -> None:
+    def _show_load_progress(self, answer: "AssistantMessage") -> None:
         if answer.has_text:
             return
         if self._engine.phase in (Phase.STARTING, Phase.LOADING):

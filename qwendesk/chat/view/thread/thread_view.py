@@ -5,19 +5,18 @@ the text at its top stays where it is.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject, QRect, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QApplication, QScrollArea, QWidget
 
 from qwendesk.chat.view.answer.stack_geometry import StackGeometry
-from qwendesk.chat.view.thread.assistant_message import AssistantMessage
 from qwendesk.chat.view.thread.drag_scroll import DragScroll
 from qwendesk.chat.view.thread.find_bar import FindBar
 from qwendesk.chat.view.thread.pictures.thumbnails import PreviewCache
 from qwendesk.chat.view.thread.rows import COLUMN_WIDTH, Row, RowFactory, RowPositions, ScrollAnchor, preferred_height
 from qwendesk.chat.view.thread.turn_intents import TurnIntents
-from qwendesk.chat.view.thread.user_message import UserMessage
 from qwendesk.core.conversation import Conversation, Turn
 from qwendesk.core.translation import tr
 from qwendesk.widgets.actions import COMMANDS
@@ -26,6 +25,10 @@ from qwendesk.widgets.step_budget import StepBudget
 from qwendesk.widgets.tab_order import focus_next, give_focus, lost_focus, tab_stops_in
 from qwendesk.widgets.text_pane import repaint_only_growth
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
+
+if TYPE_CHECKING:
+    from qwendesk.chat.view.thread.assistant_message import AssistantMessage
+    from qwendesk.chat.view.thread.user_message import UserMessage
 
 
 class RowColumn(QWidget):
@@ -144,11 +147,10 @@ class ThreadView(QScrollArea):
     def rows(self) -> Sequence[Row]:
         return self._rows
 
-    def answer(self, turn_id: int) -> AssistantMessage | None:
+    def answer(self, turn_id: int) -> "AssistantMessage | None":
         """Return the widget of a turn's answer, which may be None if it is complete and far from the viewport."""
         index = self._positions.index_of(turn_id, "answer")
-        widget = self._rows[index].widget if index >= 0 else None
-        return widget if isinstance(widget, AssistantMessage) else None
+        return self._rows[index].answer_widget if index >= 0 else None
 
     def show_conversation(self, conversation: Conversation) -> None:
         """Show another conversation, with complete answers. A turn being answered is then added by `add_turn`."""
@@ -231,16 +233,16 @@ class ThreadView(QScrollArea):
         """Scroll to a match, a third below the top of the viewport; in a long answer as soon as it is parsed."""
         self.budget.begin()
         row = self._rows[index]
-        widget = self.row_widget(index)
+        self.row_widget(index)
         self._awaited_match = None
-        if isinstance(widget, AssistantMessage):
+        if (widget := row.answer_widget) is not None:
             if not widget.answer_view.is_parsed:
                 self._awaited_match = (row, number, query)
             section, offset = widget.answer_view.place_at(widget.answer_view.y_of_match(query, number))
             offset -= self.viewport().height() // 3
             self.show_position(ScrollAnchor(row.turn.id, row.part, section, offset, at_end=False, in_text=True))
-        else:
-            self.show_below(index, widget.mark_found(query, number))
+        elif (question := row.question_widget) is not None:
+            self.show_below(index, question.mark_found(query, number))
 
     def _on_parsed(self, row: Row) -> None:
         """Scroll to the match that was requested before the answer was parsed."""
@@ -275,7 +277,7 @@ class ThreadView(QScrollArea):
         bar = self.verticalScrollBar().sizeHint().width()
         return max(80, min(COLUMN_WIDTH, self.width() - 2 * (_SIDE + bar)))
 
-    def row_widget(self, index: int) -> UserMessage | AssistantMessage:
+    def row_widget(self, index: int) -> "UserMessage | AssistantMessage":
         """Return the widget of a row, creating it if necessary. It may be dropped when it is far away and unused."""
         row = self._rows[index]
         if row.widget is None:
@@ -298,8 +300,9 @@ class ThreadView(QScrollArea):
         widget = row.widget
         if widget is None:
             return
-        if isinstance(widget, AssistantMessage) and widget.think_block is not None:
-            row.is_thinking_expanded = widget.think_block.is_open
+        answer = row.answer_widget
+        if answer is not None and answer.think_block is not None:
+            row.is_thinking_expanded = answer.think_block.is_open
         focus = QApplication.focusWidget()
         if focus is not None and widget.isAncestorOf(focus):
             self.setFocus()  # before it is hidden; otherwise Qt chooses the next widget with the focus
@@ -359,8 +362,9 @@ class ThreadView(QScrollArea):
     def _measure(self, index: int) -> bool:
         """Measure a row, creating its widget if necessary. Return True if its height changed."""
         widget = self.row_widget(index)
-        if isinstance(widget, AssistantMessage):
-            view, port = widget.answer_view, self.viewport().height()
+        answer = self._rows[index].answer_widget
+        if answer is not None:
+            view, port = answer.answer_view, self.viewport().height()
             begin = self._wanted_y() - _TOP - self._geometry.top(index) - view.y()
             view.show_range(begin - _AHEAD, begin + port + _AHEAD)
         return self._geometry.set_height(index, preferred_height(widget, self._width())) != 0
@@ -408,8 +412,8 @@ class ThreadView(QScrollArea):
 
     def _on_jumped(self, row: Row, y: int) -> None:
         """Scroll to a position in an answer, in pixels from its top."""
-        if isinstance(row.widget, AssistantMessage):
-            section, offset = row.widget.answer_view.place_at(y)
+        if row.answer_widget is not None:
+            section, offset = row.answer_widget.answer_view.place_at(y)
             self.show_position(ScrollAnchor(row.turn.id, row.part, section, offset - 12, at_end=False, in_text=True))
 
     def _on_scrolled(self, value: int) -> None:

@@ -6,15 +6,12 @@ from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent, QTextCursor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
-from qwendesk.chat.view.thread.turn_intents import EditDraft, TurnIntents
+from qwendesk.chat.view.thread.turn_intents import EDITED, EditDraft, TurnIntents
 from qwendesk.core.conversation import Turn
 from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.text_layout import align_by_first_letter, fit_height
 from qwendesk.widgets.theme_keeper import current_theme
-
-EDITED = "edited"
-"""Property of a message's widget while it is being edited, because no other object has the typed text."""
 
 _MIN_LINES, _MAX_LINES = 2, 18
 _GAP_BELOW = 8

@@ -12,6 +12,9 @@ from qwendesk.core.tool_context import ToolLook
 _MOST_NAME = 60
 """Characters of the name of a tool that is not known."""
 
+EDITED = "edited"
+"""Property of a message's widget while it is being edited, because no other object has the typed text."""
+
 
 class CallIntents(QObject):
     """The requests of a whole thread. Rows of calls emit the signals."""

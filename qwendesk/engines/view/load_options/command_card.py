@@ -4,13 +4,16 @@ import sys
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QTextOption
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout
 
 from qwendesk.commands.command_writer import COMMAND_KINDS, CommandKind, command, for_commands
 from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
 from qwendesk.engines.outgrown_service import serving_of
+from qwendesk.engines.pending_load import PendingLoadService
 from qwendesk.engines.pending_state import PendingLoad
+from qwendesk.widgets.bind import bind
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.layouts import FlowLayout
 
@@ -92,12 +95,23 @@ class CommandCard(QFrame):
             self._text.setPlainText(text)
 
 
-def engine_card() -> tuple[QWidget, CommandCard]:
-    """Return a frame for the Engine page and the CommandCard in it."""
-    frame = QFrame()
-    frame.setProperty("kind", "modelcard")
-    card = CommandCard("engine.command", height=110)
-    column = QVBoxLayout(frame)
-    column.setContentsMargins(16, 4, 16, 6)
-    column.addWidget(card, 0, Qt.AlignmentFlag.AlignTop)
-    return frame, card
+class LoadedCommand(QFrame):
+    """The card of the Engine page with the command of the loaded model."""
+
+    def __init__(self, service: PendingLoadService, options: Observed[GenerationOptions]) -> None:
+        super().__init__()
+        self._service, self._options = service, options
+        self.setProperty("kind", "modelcard")
+        self.card = CommandCard("engine.command", height=110)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(16, 4, 16, 6)
+        column.addWidget(self.card, 0, Qt.AlignmentFlag.AlignTop)
+        bind(self, service.state, self._show)
+        bind(self, options, self._show)
+
+    def _show(self, _change: object) -> None:
+        """Show the command of the loaded model, also while the inspector shows the options of another one."""
+        shown, last = self._service.pending, self._service.of_loaded.value
+        if shown.other_loaded and last.requested is not None and last.requested.model == shown.other_loaded:
+            shown = last
+        self.card.show_pending(shown, self._options.value)

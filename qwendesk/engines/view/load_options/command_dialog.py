@@ -18,6 +18,7 @@ from qwendesk.engines.command_preview import CommandPreview, CommandService, loa
 from qwendesk.engines.view.load_options.memory_card import MemoryCard
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.layouts import FlowLayout, steady_scroll_area, widget_with
+from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.question_dialog import Dialog
 from qwendesk.widgets.rows.option_texts import value_text
 from qwendesk.widgets.tasks import window_tasks
@@ -36,12 +37,10 @@ class CommandDialog(Dialog):
     """The text of the command, whose load options were set."""
     answer_options_pasted = Signal(object)
     """Generation options by key, and perhaps `system_prompt`, to be set for the open chat."""
-    model_asked = Signal(str)
-    """The user wants to see a model on the Models page: its name, or words to search for."""
 
-    def __init__(self, service: CommandService, parent: QWidget) -> None:
+    def __init__(self, service: CommandService, navigation: Navigation, parent: QWidget) -> None:
         super().__init__(parent)
-        self._service, self._tasks = service, window_tasks()
+        self._service, self._navigation, self._tasks = service, navigation, window_tasks()
         self._found: ReadCommand | None = None
         self._preview = CommandPreview()
         self.setObjectName("command")
@@ -157,12 +156,13 @@ class CommandDialog(Dialog):
         if for_chat := _for_chat(found):
             self.answer_options_pasted.emit(for_chat)
         self.accept()
+        self._navigation.inspector_asked.emit("load")
         self.applied.emit(text)
 
     def _on_find(self) -> None:
         if self._found is not None and self._found.model is not None:
             self.reject()
-            self.model_asked.emit(self._found.model.text)
+            self._navigation.model_search_asked.emit(self._found.model.text)
 
 
 def _model_alone(text: str) -> ReadCommand | None:

@@ -1,14 +1,14 @@
 """The Load tab: memory needs and profiles at the top, the options below, and the reload button at the bottom."""
 
-from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QScrollArea, QVBoxLayout, QWidget
 
 from qwendesk.core.flags import flag_note
 from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
 from qwendesk.engines.pending_load import PendingLoadService
 from qwendesk.engines.pending_state import PendingLoad
@@ -23,22 +23,24 @@ from qwendesk.widgets.controls import add_clear_button
 from qwendesk.widgets.display_texts import load_options_text
 from qwendesk.widgets.file_dialogs import ask_for_file, ask_where_to_save
 from qwendesk.widgets.layouts import panel_scroll_area
+from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.popups import Menu
 from qwendesk.widgets.tasks import window_tasks
 
 
 class LoadPart(QWidget):
-    """The Load tab. `answer_options` returns the generation options of the open chat, for the commands."""
-
-    model_asked = Signal()
-    paste_asked = Signal()
-    """The user wants to paste a command of another program."""
+    """The Load tab. `answer_options` are the generation options of the open chat, for the commands."""
 
     def __init__(
-        self, service: PendingLoadService, settings: SettingsService, answer_options: Callable[[], GenerationOptions]
+        self,
+        service: PendingLoadService,
+        settings: SettingsService,
+        answer_options: Observed[GenerationOptions],
+        navigation: Navigation,
     ) -> None:
         super().__init__()
         self._service, self._answer_options, self._tasks = service, answer_options, window_tasks()
+        self._navigation = navigation
         self.setObjectName("inspector.load")
         self._memory_card = MemoryCard()
         self._memory_card.asked.connect(lambda: self._tasks.start(service.ask_engine()))
@@ -81,7 +83,7 @@ class LoadPart(QWidget):
             self._paste, "inspector.paste", tr("Paste a command…"),
             tr("See what a command for llama.cpp, Ollama or vLLM means here, and take it over"),
         )  # fmt: skip
-        self._paste.clicked.connect(self.paste_asked)
+        self._paste.clicked.connect(lambda: self._navigation.command_asked.emit(""))
         self._nothing = QLabel()
         self._nothing.setProperty("kind", "dim")
         self._nothing.setWordWrap(True)
@@ -93,7 +95,7 @@ class LoadPart(QWidget):
             tr("Choose a model"),
             tr("See a model's load options without loading it"),
         )
-        self._choose.clicked.connect(self.model_asked)
+        self._choose.clicked.connect(self._navigation.model_asked)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
@@ -103,6 +105,7 @@ class LoadPart(QWidget):
         column.addWidget(self._middle(), 1)
         column.addWidget(self._foot())
         bind(self, service.state, self.show_pending)
+        bind(self, answer_options, self._show_command)
         self._filter()
 
     def show_pending(self, pending: PendingLoad) -> None:
@@ -119,7 +122,7 @@ class LoadPart(QWidget):
         if not has_model:
             return
         self._rows.show_pending(pending)
-        self._command.show_pending(pending, self._answer_options())
+        self._command.show_pending(pending, self._answer_options.value)
         self._profiles.show_pending(pending)
         self._show_load(pending)
 
@@ -138,10 +141,9 @@ class LoadPart(QWidget):
         self._reset.setVisible(bool(pending.changed))
         self._foot_frame.setVisible(any(not each.isHidden() for each in (self._reload, self._sentence, self._reset)))
 
-    def show_commands(self) -> None:
-        """Update the command after the generation options have changed."""
+    def _show_command(self, options: GenerationOptions) -> None:
         if self._service.pending.requested is not None:
-            self._command.show_pending(self._service.pending, self._answer_options())
+            self._command.show_pending(self._service.pending, options)
 
     def focus_option(self, key: str) -> None:
         """Scroll to the row of a basic option and focus its editor."""

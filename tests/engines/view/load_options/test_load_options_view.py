@@ -228,6 +228,8 @@ async def test_command_is_copied_and_shown_on_the_engine_page(desk: InspectorDes
     await desk.until(lambda: "--ctx-size 16384" in text.toPlainText())
     desk.find("inspector.command.copy", QAbstractButton).click()
     assert QGuiApplication.clipboard().text() == text.toPlainText()
+    desk.window.show_page("engine")
+    desk.window.show_page("engine")
     assert text.toPlainText() == desk.find("engine.command.text", QPlainTextEdit).toPlainText()
     desk.find("inspector.command.ollama", QAbstractButton).click()
     assert "PARAMETER num_ctx 16384" in text.toPlainText()

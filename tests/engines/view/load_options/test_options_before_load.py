@@ -10,7 +10,7 @@ from tools.hollow_model import write_hollow
 
 async def prepared(desk: InspectorDesk, model: Path) -> None:
     """Show the load options of `model` without loading it, as the row of My models does."""
-    desk.parts.models.actions.show_options(str(model))
+    desk.parts.model_actions.show_options(str(model))
     await desk.until(lambda: desk.is_shown("inspector.memory.0.fit") and is_about(desk, model))
 
 
@@ -77,7 +77,7 @@ async def test_loading_another_model_shows_its_options(desk: InspectorDesk, mode
 async def test_an_unreadable_file_says_why_and_cannot_be_loaded(desk: InspectorDesk, tmp_path: Path) -> None:
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"no model")
-    desk.parts.models.actions.show_options(str(broken))
+    desk.parts.model_actions.show_options(str(broken))
     await desk.until(lambda: bool(desk.parts.services.pending_load.pending.refusal))
     assert desk.is_shown("inspector.load.sentence")
     assert not desk.find("inspector.load.reload", QWidget).isEnabled()
@@ -90,6 +90,7 @@ async def test_the_command_of_a_model_that_is_not_loaded_has_its_own_sampling(
     await desk.open(model)
     other = write_hollow(tmp_path / "Qwen3.6-27B-Q4_K_M.gguf", "27b")
     await prepared(desk, other)
+    desk.window.show_page("engine")
 
     loaded, not_loaded = (
         desk.find(f"{place}.command.text", QPlainTextEdit).toPlainText() for place in ("engine", "inspector")

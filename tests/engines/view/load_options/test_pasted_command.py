@@ -55,7 +55,7 @@ async def test_a_command_is_for_the_model_that_it_names_if_that_is_here(
     folder.mkdir()
     named = write_hollow(folder / "Qwen3.5-9B-Q8_0.gguf", "9b")
     before = await with_folder(desk, folder)
-    await desk.parts.models.services.library.refresh()
+    await desk.parts.services.models.library.refresh()
     paste(desk, "llama-server -hf unsloth/Qwen3.5-9B-GGUF:Q8_0 -c 8192")
     desk.click("composer.pasted.show")
     await desk.until(lambda: desk.text_of("command.target") == f"Applies to {named.stem}:")
@@ -66,11 +66,11 @@ async def test_a_command_is_for_the_model_that_it_names_if_that_is_here(
     assert pending.pending.requested is not None
     assert (pending.pending.requested.model, pending.pending.requested.n_ctx) == (str(named), 8192)
     assert composer_text(desk) == "", "the command was used"
-    await desk.parts.models.services.library.set_folders(before)
+    await desk.parts.services.models.library.set_folders(before)
 
 
 async def test_the_system_prompt_of_a_modelfile_is_set_for_the_open_chat(desk: InspectorDesk) -> None:
-    desk.parts.engines_view.show_command('FROM qwen3.5:9b\nSYSTEM """\nBe brief.\nBe kind.\n"""\n')
+    desk.parts.chats.show_command('FROM qwen3.5:9b\nSYSTEM """\nBe brief.\nBe kind.\n"""\n')
     assert desk.text_of("command.changes") == "System prompt of the open chat: Be brief. Be kind."
     assert desk.parts.chat.settings.system_prompt == "", "looking changes nothing"
     desk.click("command.apply")
@@ -80,16 +80,15 @@ async def test_the_system_prompt_of_a_modelfile_is_set_for_the_open_chat(desk: I
 
 async def test_a_link_to_a_model_is_looked_for(desk: InspectorDesk) -> None:
     searched: list[str] = []
-    desk.parts.models.actions.search_asked.disconnect()
-    desk.parts.models.actions.search_asked.connect(searched.append)
-    desk.parts.engines_view.show_command("https://huggingface.co/unsloth/Qwen3.5-9B-GGUF")
+    desk.parts.models_page.page().search = searched.append
+    desk.parts.chats.show_command("https://huggingface.co/unsloth/Qwen3.5-9B-GGUF")
     assert desk.text_of("command.model") == "Model: unsloth/Qwen3.5-9B-GGUF"
     desk.click("command.find")
     assert searched == ["unsloth/Qwen3.5-9B-GGUF"]
 
 
 async def test_without_a_model_a_command_still_says_what_it_means(desk: InspectorDesk) -> None:
-    desk.parts.engines_view.show_command("ollama run qwen3.5:35b")
+    desk.parts.chats.show_command("ollama run qwen3.5:35b")
     assert desk.text_of("command.changes") == "This sets no option."
     desk.find("command.text", QPlainTextEdit).setPlainText("llama-server -m /models/a.gguf -c 8192")
     await desk.until(lambda: "Choose a model first" in desk.text_of("command.target"))
@@ -128,8 +127,7 @@ async def test_composer_leaves_a_question_about_a_command_alone(desk: InspectorD
 async def test_a_pasted_name_of_a_model_leads_to_its_files(desk: InspectorDesk, model: Path) -> None:
     await desk.load(model)
     searched: list[str] = []
-    desk.parts.models.actions.search_asked.disconnect()
-    desk.parts.models.actions.search_asked.connect(searched.append)
+    desk.parts.models_page.page().search = searched.append
     paste(desk, "unsloth/Qwen3.5-35B-A3B-GGUF:UD-Q4_K_XL")
     desk.click("composer.pasted.show")
     assert searched == ["unsloth/Qwen3.5-35B-A3B-GGUF:UD-Q4_K_XL"]

@@ -1,7 +1,7 @@
 """Tool calls in their rows: how far they are, the user's consent, and stop, retry, undo and redo."""
 
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from PySide6.QtCore import QObject, Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QGuiApplication
@@ -9,13 +9,15 @@ from shiboken6 import isValid
 
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.view.thread.thread_view import ThreadView
-from qwendesk.chat.view.thread.tools.call_row import CallRow
 from qwendesk.chat.view.thread.turn_intents import CallIntents
 from qwendesk.core.observed import Observed
 from qwendesk.core.tool_context import CallProgress, ConsentRequest, Decision, ToolLook
 from qwendesk.toolbox.edit_history import EditHistory
 from qwendesk.widgets.bind import bind
 from qwendesk.widgets.tasks import window_tasks
+
+if TYPE_CHECKING:
+    from qwendesk.chat.view.thread.tools.call_row import CallRow
 
 
 class CallActions(QObject):
@@ -65,7 +67,7 @@ class CallActions(QObject):
         finally:
             self._intents.edits_changed.emit()
 
-    def _show_status(self, row: CallRow) -> None:
+    def _show_status(self, row: "CallRow") -> None:
         async def show(edits: EditHistory, call_id: str) -> None:
             status = await edits.status(call_id)
             if isValid(row) and row.record is not None and row.record.id == call_id:
@@ -74,7 +76,7 @@ class CallActions(QObject):
         if self._edits is not None and row.record is not None:
             self._tasks.start(show(self._edits, row.record.id), row)
 
-    def _show_difference(self, row: CallRow) -> None:
+    def _show_difference(self, row: "CallRow") -> None:
         async def show(edits: EditHistory, call_id: str) -> None:
             text = await edits.difference(call_id)
             if isValid(row):

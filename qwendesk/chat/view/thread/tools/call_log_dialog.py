@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
@@ -110,28 +110,19 @@ def _small(text: str) -> QLabel:
     return label
 
 
-class CallLogOpener(QObject):
-    def __init__(self, page: ChatPage, chat: ChatService, chat_list: ChatListService) -> None:
-        super().__init__(page)
-        self._page, self._chat, self._chat_list, self._tasks = page, chat, chat_list, window_tasks()
-        page.composer.tools.choice.calls_asked.connect(self.open)
+def show_call_log(page: ChatPage, chat: ChatService, chat_list: ChatListService, chat_id: str = "") -> None:
+    """Open the dialog for a chat; without an id for the open one, also while its answer is being generated."""
 
-    def open(self) -> None:
-        """Show the calls of the open chat, also those of an answer that is being generated."""
-        turns = self._chat.conversation.turns
-        running = turns[-1].answer.steps if self._chat.busy and turns else ()
-        self._show(self._chat.chat_id, logged_calls(self._chat.tree, running))
+    def show(calls: tuple[LoggedCall, ...]) -> None:
+        summary = chat_list.chats.summaries.get(chat_id or chat.chat_id)
+        intents = page.thread_view.intents.calls
+        CallLogDialog(summary.title if summary else "", calls, intents, page.window()).open()
 
-    def open_chat(self, chat_id: str) -> None:
-        if chat_id == self._chat.chat_id:
-            self.open()
-        else:
-            self._tasks.start(self._load(chat_id), self)
+    async def load() -> None:
+        show(logged_calls(await chat_list.tree(chat_id)))
 
-    async def _load(self, chat_id: str) -> None:
-        self._show(chat_id, logged_calls(await self._chat_list.tree(chat_id)))
-
-    def _show(self, chat_id: str, calls: tuple[LoggedCall, ...]) -> None:
-        summary = self._chat_list.chats.summaries.get(chat_id)
-        intents = self._page.thread_view.intents.calls
-        CallLogDialog(summary.title if summary else "", calls, intents, self._page.window()).open()
+    if chat_id not in ("", chat.chat_id):
+        window_tasks().start(load(), page)
+        return
+    turns = chat.conversation.turns
+    show(logged_calls(chat.tree, turns[-1].answer.steps if chat.busy and turns else ()))

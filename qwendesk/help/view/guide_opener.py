@@ -1,4 +1,6 @@
-"""Opens the user guide. Of the help feature's widgets, the app imports only this module and crash_notices."""
+"""Opens the user guide."""
+
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QWidget
@@ -6,9 +8,10 @@ from PySide6.QtWidgets import QWidget
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.paths import guide_folder
 from qwendesk.core.translation import installed_language
-from qwendesk.help.guide import read_guide
-from qwendesk.help.view.help_window import HelpWindow
 from qwendesk.widgets.navigation import Navigation
+
+if TYPE_CHECKING:
+    from qwendesk.help.view.help_window import HelpWindow
 
 
 class GuideOpener(QObject):
@@ -18,11 +21,16 @@ class GuideOpener(QObject):
         super().__init__(window)
         self._navigation = navigation
         self._window = window
+        navigation.help_asked.connect(self.open)
         self.shown: HelpWindow | None = None
 
     def open(self, page: str = "", section: str = "") -> None:
         """Show a page and a section of the guide; see `HelpWindow.open`."""
         if self.shown is None:
+            # Imported only now, because most starts open no guide.
+            from qwendesk.help.guide import read_guide  # noqa: PLC0415
+            from qwendesk.help.view.help_window import HelpWindow  # noqa: PLC0415
+
             try:
                 guide = read_guide(guide_folder(), installed_language())
             except QwenDeskError as error:

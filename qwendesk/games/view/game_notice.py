@@ -1,4 +1,4 @@
-"""Builds the widgets of game mode and connects them to its service."""
+"""The notice while a game or another program has the memory of the model."""
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QGuiApplication
@@ -8,18 +8,15 @@ from qwendesk.core.app_options import AppOptions
 from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
 from qwendesk.engines.engine_service import EngineService
-from qwendesk.games.rules import programs_on_gpus
 from qwendesk.games.service import GameMode
 from qwendesk.games.view.game_texts import NoticeTexts, notice_texts, tray_text
-from qwendesk.games.view.programs_section import ProgramsSection
-from qwendesk.meters.meter_state import MeterState
 from qwendesk.widgets.bind import bind, bind_field
 from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.notice import Notice, NoticeAction
 
 
-class GamesView(QObject):
-    """Game mode in the window: a notice while a program has the memory, and a card on the settings page."""
+class GameNotice(QObject):
+    """Shows a notice while a program has the memory, and tells the service whether the user works with QwenDesk."""
 
     tray_text_changed = Signal(str)
 
@@ -28,18 +25,15 @@ class GamesView(QObject):
         game: GameMode,
         options: Observed[AppOptions],
         engine: EngineService,
-        *,
-        meters: Observed[MeterState],
         navigation: Navigation,
     ) -> None:
         super().__init__()
-        self._navigation = navigation
-        self._game, self._options, self._engine, self._meters = game, options, engine, meters
+        self._game, self._options, self._engine, self._navigation = game, options, engine, navigation
         self._texts: NoticeTexts | None = None
         self._notice: Notice | None = None
 
     def start(self) -> None:
-        """Show what is so now and every change, and tell the service whether the user works with QwenDesk."""
+        """Show what is so now and every change."""
         bind(self, self._game.state, self._update)
         bind(self, self._engine.question_waits, self._update)
         bind_field(self, self._options, lambda options: options.game_return, self._update)
@@ -47,12 +41,6 @@ class GamesView(QObject):
         if isinstance(app, QGuiApplication):
             app.applicationStateChanged.connect(self._on_application)
             self._on_application(app.applicationState())
-
-    def make_section(self) -> ProgramsSection:
-        """Build the card for the settings page."""
-        return ProgramsSection(
-            self._game, self._options, self._engine.observed, lambda: programs_on_gpus(self._meters.value)
-        )
 
     def _update(self, _change: object) -> None:
         state = self._game.state.value
