@@ -2,7 +2,6 @@
 
 import asyncio
 import tempfile
-from collections.abc import Callable
 from pathlib import Path, PurePath
 from typing import Literal
 
@@ -74,9 +73,9 @@ class QualityState(msgspec.Struct, frozen=True):
 class QualityService:
     """Owns the runs of the Quality tab. Call its methods on the event loop's thread."""
 
-    def __init__(self, runs: BenchRuns, decide: Decide, guide: Callable[[], str], file: Path | None = None) -> None:
-        """`decide` is a planner that leaves SCORING_BYTES free. `guide` returns the text of the guide; it blocks."""
-        self._runs, self._decide, self._guide = runs, decide, guide
+    def __init__(self, runs: BenchRuns, decide: Decide, file: Path | None = None) -> None:
+        """`decide` is a planner that leaves SCORING_BYTES free."""
+        self._runs, self._decide = runs, decide
         path = file or paths.data_folder() / "bench-quality.json"
         self._file = JsonFile(path, _QualityFile, _QualityFile)
         self.state = Observed(QualityState())
@@ -141,7 +140,7 @@ class QualityService:
 
     def _write_guide(self, folder: Path) -> str:
         path = folder / "guide.txt"
-        write_whole(path, self._guide().encode())
+        write_whole(path, guide_text().encode())
         return str(path)
 
 

@@ -9,7 +9,7 @@ from qwendesk.bench.bench_runs import BenchRuns
 from qwendesk.bench.compare import CompareService
 from qwendesk.bench.comparison import ModelChoice, PresetChoice
 from qwendesk.bench.published import find_published
-from qwendesk.bench.quality_service import SCORING_BYTES, QualityService, guide_text
+from qwendesk.bench.quality_service import SCORING_BYTES, QualityService
 from qwendesk.bench.records import BenchRecords
 from qwendesk.bench.speed_service import SpeedService
 from qwendesk.chat.presets import PresetsService
@@ -50,7 +50,7 @@ class BenchServices(Owner):
         published = partial(find_published, engine=engine, catalog=models.catalog)
         self.speed = SpeedService(self.runs, BenchRecords(), published)
         scoring = decide or partial(planner.check, leave_bytes=SCORING_BYTES)
-        self.quality = QualityService(self.runs, scoring, guide_text)
+        self.quality = QualityService(self.runs, scoring)
         watches = self.own(EngineWatches(planner.app))
         self.tune = AutoTune(
             self.runs,

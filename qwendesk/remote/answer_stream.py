@@ -45,7 +45,7 @@ async def read_answer(
             content = await read_beginning(answer)
             retry_after = answer.headers.get("Retry-After", "")
             raise status_error(title, answer.status_code, content, model=model, retry_after=retry_after)
-        async for event in _events(answer, lambda: _silence_s(reader)):
+        async for event in _events(answer, reader):
             try:
                 is_large = len(event) > limits.LARGE_BYTES
                 chunk = await asyncio.to_thread(decode_chunk, event) if is_large else decode_chunk(event)
@@ -61,8 +61,11 @@ async def read_answer(
         yield item
 
 
-async def _events(answer: httpx2.Response, silence_s: Callable[[], float]) -> AsyncIterator[str | bytes]:
-    """Yield the JSON of each event; of a server that doesn't stream, its whole answer. Raises httpx2's errors."""
+async def _events(answer: httpx2.Response, reader: AnswerReader) -> AsyncIterator[str | bytes]:
+    """Yield the JSON of each event; of a server that doesn't stream, its whole answer. Raises httpx2's errors.
+
+    Until `reader` has found the beginning of the answer, the server may be silent for longer.
+    """
     kind = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     if kind == "application/json":
         yield await read_beginning(answer)
@@ -71,16 +74,14 @@ async def _events(answer: httpx2.Response, silence_s: Callable[[], float]) -> As
         answer.headers["Content-Type"] = "text/event-stream"
     answer.encoding = "utf-8-sig"  # as the specification says, whatever the server says
     assert isinstance(answer.stream, httpx2.AsyncByteStream)
-    answer.stream = WatchedStream(answer.stream, silence_s)
+    answer.stream = watched = WatchedStream(answer.stream, limits.FIRST_SILENCE_S)
     async for event in httpx2.EventSource(answer, max_event_size=limits.MOST_EVENT_BYTES):
         if event.data.strip() == "[DONE]":
             return
         if event.data.strip():
             yield event.data
-
-
-def _silence_s(reader: AnswerReader) -> float:
-    return limits.SILENCE_S if reader.has_begun else limits.FIRST_SILENCE_S
+        if reader.has_begun:
+            watched.silence_s = limits.SILENCE_S
 
 
 class RunningAnswer:

@@ -4,7 +4,7 @@ import asyncio
 import socket
 import ssl
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any, Final
 from urllib.request import getproxies
@@ -186,15 +186,16 @@ class WatchedStream(httpx2.AsyncByteStream):
     Whatever comes counts, also the comments with which servers keep a connection open.
     """
 
-    def __init__(self, inner: httpx2.AsyncByteStream, silence_s: Callable[[], float]) -> None:
-        """`silence_s` returns how long nothing may come."""
-        self._inner, self._silence_s = inner, silence_s
+    def __init__(self, inner: httpx2.AsyncByteStream, silence_s: float) -> None:
+        self._inner = inner
+        self.silence_s = silence_s
+        """How long nothing may come."""
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         pieces, n_bytes, end_s = aiter(self._inner), 0, time.monotonic() + _MOST_STREAM_S
         while True:
             try:
-                async with asyncio.timeout(self._silence_s()):
+                async with asyncio.timeout(self.silence_s):
                     piece = await anext(pieces)
             except StopAsyncIteration:
                 return

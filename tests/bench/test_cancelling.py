@@ -50,11 +50,12 @@ async def speed(runs: BenchRuns, folder: Path) -> None:
 
 
 async def quality(runs: BenchRuns, folder: Path) -> None:
-    service = QualityService(runs, decide_by_default, lambda: "A text.", folder / "quality.json")
+    service, text = QualityService(runs, decide_by_default, folder / "quality.json"), folder / "text.txt"
+    text.write_text("A text.")
     await service.read()
     service.choose(MODEL)
     try:
-        await service.run(QualityPlan())
+        await service.run(QualityPlan(text=str(text)))
     finally:
         assert not service.state.value.is_running
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QLineEdit, QScrollBar, QStackedWidget, QVBoxLayout, QWidget
 
 from qwendesk.chat.chat_settings import is_preset_changed, reasoning_effort, thinking_budget
@@ -88,7 +88,7 @@ class ChatPage(QWidget):
         self._thread_controller = ThreadController(self.thread_view, chat, self.composer, self.undo_bar)
         self.tool_picker = ToolPicker(self.composer, chat, gauge)
         self.folders = FolderView(self.composer, chat)
-        self.call_actions = CallActions(self.thread_view.intents.calls, chat, self._may_answer)
+        self.call_actions = CallActions(self.thread_view.intents.calls, chat)
         self._connect()
         self.show_engine(self._engine)
         bind_field(self, chat.state, lambda state: state.settings, self._show_settings)
@@ -180,6 +180,10 @@ class ChatPage(QWidget):
             self._show_no_model_notice()
         return self._can_answer()
 
+    def _call_again(self, turn_id: int, number: int) -> None:
+        if self._may_answer():
+            self._tasks.start(self._chat.call_again(turn_id, number))
+
     def _has_model(self) -> bool:
         """Return True if a model is loaded, being loaded, or unloaded because it was idle."""
         state = self._engine
@@ -247,6 +251,9 @@ class ChatPage(QWidget):
         self._thread_controller.replaced.connect(self._on_replaced)
         composer = self.composer
         composer.submitted.connect(self.ask)
+        # Queued, because it may remove the row whose button was clicked.
+        queued = Qt.ConnectionType.QueuedConnection
+        self.thread_view.intents.calls.retry.connect(self._call_again, queued)
         composer.text.page_asked.connect(self._on_page_key)
         composer.stop_asked.connect(self.stop)
         composer.answer_now_asked.connect(self.answer_now)

@@ -229,7 +229,6 @@ async def test_command_is_copied_and_shown_on_the_engine_page(desk: InspectorDes
     desk.find("inspector.command.copy", QAbstractButton).click()
     assert QGuiApplication.clipboard().text() == text.toPlainText()
     desk.window.show_page("engine")
-    desk.window.show_page("engine")
     assert text.toPlainText() == desk.find("engine.command.text", QPlainTextEdit).toPlainText()
     desk.find("inspector.command.ollama", QAbstractButton).click()
     assert "PARAMETER num_ctx 16384" in text.toPlainText()

@@ -23,15 +23,12 @@ if TYPE_CHECKING:
 class CallActions(QObject):
     """Without `edits`, changes of files are not offered to be undone."""
 
-    def __init__(self, intents: CallIntents, chat: ChatService, may_answer: Callable[[], bool]) -> None:
-        """`may_answer` returns whether an answer can be generated now, and else says why not."""
+    def __init__(self, intents: CallIntents, chat: ChatService) -> None:
         super().__init__(intents)
-        self._intents, self._chat, self._may_answer = intents, chat, may_answer
+        self._intents, self._chat = intents, chat
         self._edits: EditHistory | None = None
         self._tasks = window_tasks()
-        queued = Qt.ConnectionType.QueuedConnection  # the action may remove the row whose button was clicked
         intents.stop.connect(chat.stop_call)
-        intents.retry.connect(self._retry, queued)
         intents.undo.connect(self._undo)
         intents.redo.connect(self._redo)
         intents.folder_opened.connect(lambda path: QDesktopServices.openUrl(QUrl.fromLocalFile(path)))
@@ -47,10 +44,6 @@ class CallActions(QObject):
 
     def set_edits(self, edits: EditHistory) -> None:
         self._edits = edits
-
-    def _retry(self, turn_id: int, number: int) -> None:
-        if self._may_answer():
-            self._tasks.start(self._chat.call_again(turn_id, number))
 
     def _undo(self, call_id: str) -> None:
         if self._edits is not None:
