@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import signal
 import subprocess
 
 import httpx2
@@ -71,14 +72,12 @@ def _no_server(sentence: str) -> QwenDeskError:
 
 def _run(program: Program, launch: Launch) -> int:
     """Wait for the program, which gets Ctrl+C from the terminal itself."""
+    previous = signal.signal(signal.SIGINT, lambda *_: None)  # an exception here could lose the exit status
     try:
-        process = subprocess.Popen(launch.command, env=launch.environment)
+        status = subprocess.Popen(launch.command, env=launch.environment).wait()
     except OSError as error:
         sentence = tr("{0} couldn't be started: {1}.", program.name, error.strerror or error)
         raise QwenDeskError(tr("Program not started"), sentence) from error
-    while True:
-        try:
-            status = process.wait()
-        except KeyboardInterrupt:
-            continue
-        return status if status >= 0 else 128 - status
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    return status if status >= 0 else 128 - status
