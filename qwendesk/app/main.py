@@ -35,8 +35,8 @@ from qwendesk.widgets.theme_keeper import ThemeChoice, ThemeKeeper
 
 _logger = logging.getLogger(__name__)
 _THREADS_END_WITHIN_S = 10.0
+# What `_run` returns if QwenDesk should start again. No exit code of a process.
 RESTART = -1
-"""What `_run` returns if QwenDesk should start again. No exit code of a process."""
 
 
 def main(argv: Sequence[str]) -> int:

@@ -150,9 +150,9 @@ def guide_text() -> str:
     return "\n\n".join(page.read_text(encoding="utf-8") for page in pages)
 
 
+# Memory that scoring takes beyond the loaded model, at most: a second context with rows of logits. The planner leaves
+# it free.
 SCORING_BYTES = GIB
-"""Memory that scoring takes beyond the loaded model, at most: a second context with rows of logits. The planner leaves
-it free."""
 _SHORTEST_CONTEXT = 512
 
 

@@ -11,16 +11,16 @@ if TYPE_CHECKING:
 
 PastedKind = Literal["", "command", "modelfile", "model"]
 
+# Longer texts, in characters, are documents.
 _LONGEST = 8000
-"""Longer texts, in characters, are documents."""
 _MODELFILE = re.compile(r"(?:\s*#[^\n]*\n|\s*\n)*[ \t]*FROM[ \t]+\S+[ \t]*(?:\r?\n|$)", re.IGNORECASE)
 _OTHER_INSTRUCTION = re.compile(r"^[ \t]*(PARAMETER|SYSTEM|TEMPLATE|ADAPTER)[ \t]+\S", re.IGNORECASE | re.MULTILINE)
 _DOCKER_INSTRUCTION = re.compile(r"^[ \t]*(RUN|COPY|CMD|ENTRYPOINT|WORKDIR)[ \t]+\S", re.MULTILINE)
 _PROGRAM = re.compile(r"\b(llama-[a-z]+(-[a-z]+)?|ollama|vllm)\b")
 _SUBCOMMAND = re.compile(r"\b(ollama(\.exe)? (run|pull|create)|vllm serve)[ \t]+\S")
 _FLAG = re.compile(r"(^|\s)--?[A-Za-z]")
+# The end of a line that goes on, where a field of one line has joined the lines.
 _CONTINUED = re.compile(r"[\\^`](?=\s+-)")
-"""The end of a line that goes on, where a field of one line has joined the lines."""
 _QUANT = re.compile(r"(UD-)?(I?Q\d|TQ\d|BF16|F16|MXFP4|NVFP4)", re.IGNORECASE)
 
 

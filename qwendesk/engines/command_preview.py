@@ -15,11 +15,11 @@ from qwendesk.engines.pending_state import PendingLoad
 if TYPE_CHECKING:
     from qwendesk.commands.command_reader import ReadCommand
 
+# Returns the load options of a model on this PC; None if it isn't there.
 FindModel = Callable[[ModelName], Awaitable[LoadOptions | None]]
-"""Returns the load options of a model on this PC; None if it isn't there."""
 
+# Options that name files, which are others on this PC.
 _OTHER_FILES = frozenset({"model", "mmproj", "draft_model", "chat_template_file"})
-"""Options that name files, which are others on this PC."""
 
 
 def load_changes(found: "ReadCommand") -> dict[str, Any]:

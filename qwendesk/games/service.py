@@ -39,8 +39,8 @@ from qwendesk.settings.service import SettingsService
 
 _logger = logging.getLogger(__name__)
 
+# Seconds between two looks.
 EVERY_S = 2.0
-"""Seconds between two looks."""
 
 
 class GameSources(msgspec.Struct, frozen=True):
@@ -74,8 +74,8 @@ class GameState(msgspec.Struct, frozen=True):
     """The program that the model makes room for; "" if its name isn't known."""
 
 
+# Returns how to load this model with all its experts on the CPU; None if it has none on a GPU or RAM is short.
 MoveExperts = Callable[[LoadReport], Awaitable[LoadOptions | None]]
-"""Returns how to load this model with all its experts on the CPU; None if it has none on a GPU or RAM is short."""
 
 
 class GameMode:

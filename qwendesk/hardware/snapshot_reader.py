@@ -13,8 +13,8 @@ from qwendesk.hardware.probes.base import EMPTY_RESULT, HardwareProbe, ProbeRequ
 from qwendesk.hardware.snapshot import GpuReading, ProcessMemory, Snapshot, SystemReading
 
 _logger = logging.getLogger(__name__)
+# A process with less GPU memory than this is not looked up by name.
 _NAMED_BYTES = 64 * 1024**2
-"""A process with less GPU memory than this is not looked up by name."""
 _StructT = TypeVar("_StructT", bound=msgspec.Struct)
 
 

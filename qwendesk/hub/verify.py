@@ -41,10 +41,10 @@ def verify(evidence: Evidence, catalog: Catalog) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda finding: _WORST_FIRST.index(finding.severity)))
 
 
+# Smaller files can't be an mmproj: the smallest one of the family has 190 MB.
 _MIN_MMPROJ_BYTES = 1024**2
-"""Smaller files can't be an mmproj: the smallest one of the family has 190 MB."""
+# How many bytes may follow the last tensor: padding, and what some tools append.
 _MAX_TAIL_BYTES = 4096
-"""How many bytes may follow the last tensor: padding, and what some tools append."""
 _LAYER_NUMBER = re.compile(r"blk\.(\d+)\.")
 
 
@@ -241,8 +241,8 @@ def _current_hash(file: FileEvidence, catalog: Catalog) -> Detail | None:
 
 _TEMPLATE_PATH = "chat_template.jinja"
 _OLLAMA_LIBRARY = "registry.ollama.ai/library/"
+# How many files the details of a finding name.
 _MAX_NAMED = 3
-"""How many files the details of a finding name."""
 
 
 def use_findings(evidence: Evidence, catalog: Catalog) -> Iterator[Finding]:

@@ -26,10 +26,10 @@ from qwendesk.remote.errors import (
 
 _logger = logging.getLogger(__name__)
 _PATH = "/v1/chat/completions"
+# How some servers and proxies send events.
 _PLAIN_KINDS = ("", "text/plain")
-"""How some servers and proxies send events."""
+# Items that wait for the chat. With more, nothing is read from the server, which then has to wait.
 _MOST_UNREAD = 256
-"""Items that wait for the chat. With more, nothing is read from the server, which then has to wait."""
 
 MakeBody = Callable[[], Awaitable[dict[str, object]]]
 

@@ -18,22 +18,22 @@ from qwendesk.remote.addresses import is_private_address
 from qwendesk.remote.errors import ServerError, not_understood, status_error, transport_error
 from qwendesk.remote.servers import RemoteServer
 
+# Limit of an answer that isn't streamed. The list of a thousand models is far below 1 MiB.
 MOST_ANSWER_BYTES: Final = 8 * 1024**2
-"""Limit of an answer that isn't streamed. The list of a thousand models is far below 1 MiB."""
+# Limit of one event of a stream.
 MOST_EVENT_BYTES: Final = 4 * 1024**2
-"""Limit of one event of a stream."""
+# From this size on JSON is decoded on a thread: a megabyte would stop the window for a moment.
 LARGE_BYTES: Final = 128 * 1024
-"""From this size on JSON is decoded on a thread: a megabyte would stop the window for a moment."""
+# Silence after which a stream is given up, before its first text and afterwards. A long prompt takes its time; but a
+# server that hangs keeps its connections, so that nothing else would end the answer.
 FIRST_SILENCE_S, SILENCE_S = 1800.0, 300.0
-"""Silence after which a stream is given up, before its first text and afterwards. A long prompt takes its time; but a
-server that hangs keeps its connections, so that nothing else would end the answer."""
 _MOST_STREAM_BYTES: Final = 256 * 1024**2
 _MOST_STREAM_S: Final = 24 * 3600.0
 _CONNECT_S, _ASK_S, _WRITE_S = 5.0, 15.0, 60.0
+# Limit of a request that isn't streamed, against answers that come byte by byte.
 _WHOLE_ASK_S: Final = 60.0
-"""Limit of a request that isn't streamed, against answers that come byte by byte."""
+# What is read of the body of an error.
 _MOST_REFUSAL_BYTES: Final = 64 * 1024
-"""What is read of the body of an error."""
 _UNCOMPRESSED: Final = ("", "identity")
 
 

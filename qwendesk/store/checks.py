@@ -15,11 +15,11 @@ import msgspec
 from qwendesk.core.translation import tr
 from qwendesk.store.rows import KEYS, TEXT_CHECKS, columns_of
 
+# The first bytes of a database file.
 MAGIC: Final = b"SQLite format 3\0"
-"""The first bytes of a database file."""
 
+# Newer SQLite versions name it in problems of a full-text index. These lose no row: the index is rebuilt.
 _FULL_TEXT_MARK = "FTS5"
-"""Newer SQLite versions name it in problems of a full-text index. These lose no row: the index is rebuilt."""
 _UNREADABLE_INDEX = "vtable constructor failed"
 _MAX_PROBLEMS = 100
 _OR_NULL = ", 'null'"

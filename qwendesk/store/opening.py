@@ -39,8 +39,8 @@ from qwendesk.store.search import ChatSearch
 if TYPE_CHECKING:
     from qwendesk.store.recovery import Recovered
 
+# Why the chats file had to be recovered.
 FileProblem = Literal["missing", "empty", "damaged"]
-"""Why the chats file had to be recovered."""
 _PROBLEMS: Mapping[FileProblem, str] = MappingProxyType(
     {
         "missing": mark("The chats file was missing."),
@@ -143,17 +143,17 @@ def _time_of(backup: Backup) -> str:
 
 FILE_NAME = "chats.db"
 ATTACHMENTS = "attachments"
+# A new file that is being written. If the app crashes, the file is incomplete and useless.
 UNFINISHED = "chats.db.unfinished"
-"""A new file that is being written. If the app crashes, the file is incomplete and useless."""
+# A new file that is complete but not renamed yet.
 RECOVERING = "chats.db.recovering"
-"""A new file that is complete but not renamed yet."""
+# Contains the name of the backup to be restored at the next start.
 CHOSEN_BACKUP = "chats.db.restore"
-"""Contains the name of the backup to be restored at the next start."""
 
 
 _LOCK_TIMEOUT_S = 60.0
+# Key under which the store remembers the target of the link that the user was told about.
 _REPORTED_LINK = "attachments_link"
-"""Key under which the store remembers the target of the link that the user was told about."""
 
 
 class Store:

@@ -32,16 +32,16 @@ from qwendesk.store.migrations import FILL_DOCUMENTS
 from qwendesk.store.rows import KEYS, Value, columns_of, doubted
 from qwendesk.store.sqlite_pages import PageFile, Record, Tree
 
+# Columns that must be readable for a damaged row to be worth keeping. Other tables need all columns.
 _NEEDED: Final = MappingProxyType(
     {"folders": ("id", "name"), "chats": ("id",), "messages": ("id", "chat_id", "text"), "drafts": ("chat_id", "text")}
 )
-"""Columns that must be readable for a damaged row to be worth keeping. Other tables need all columns."""
+# Number of columns in rows that were written before a migration added more.
 _FIRST_VERSION: Final = MappingProxyType({"messages": 16})
-"""Number of columns in rows that were written before a migration added more."""
+# Columns that tell whether a row is doubted.
 _DOUBTED_IN: Final = MappingProxyType({"chats": "settings", "messages": "more"})
-"""Columns that tell whether a row is doubted."""
+# Columns by which two versions of a row are told apart, where not all matter: a chat changes while it is read too.
 _CHANGES_WITH: Final = MappingProxyType({"chats": ("changed_s",)})
-"""Columns by which two versions of a row are told apart, where not all matter: a chat changes while it is read too."""
 
 
 class TableOutcome(msgspec.Struct, frozen=True):

@@ -20,8 +20,8 @@ from qwendesk.core.json_decoding import json_bytes, whole_characters
 from qwendesk.core.messages import DocumentPart, Message, Part, Role, TextPart, ToolCall, ToolStep
 from qwendesk.core.stats import AnswerStats
 
+# A value in a column.
 Value = int | float | str | bytes | None
-"""A value in a column."""
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
 
@@ -214,6 +214,7 @@ def _is_draft_files(text: str) -> bool:
         return False
 
 
+# Returns for the content of each column with JSON whether it is undamaged.
 JSON_COLUMNS: Final[Mapping[tuple[str, str], Callable[[str], bool]]] = MappingProxyType(
     {
         ("chats", "settings"): _SETTINGS.is_sound,
@@ -222,7 +223,6 @@ JSON_COLUMNS: Final[Mapping[tuple[str, str], Callable[[str], bool]]] = MappingPr
         ("drafts", "pictures"): _is_draft_files,
     }
 )
-"""Returns for the content of each column with JSON whether it is undamaged."""
 
 
 def doubted(table: str, text: str) -> str:
@@ -259,6 +259,7 @@ def summary(row: Sequence[Any], read_settings: SettingsReader) -> ChatSummary:
     )
 
 
+# Each table with rowids, and its key column. A row refers only to rows of the same table or of tables above.
 KEYS: Final = MappingProxyType(
     {
         "folders": "id",
@@ -270,11 +271,10 @@ KEYS: Final = MappingProxyType(
         "remembered": "key",
     }
 )
-"""Each table with rowids, and its key column. A row refers only to rows of the same table or of tables above."""
 
 
+# Returns for texts of some columns, by table and column, whether the app could have written them.
 TEXT_CHECKS: Final = MappingProxyType({**JSON_COLUMNS, ("messages", "role"): is_role})
-"""Returns for texts of some columns, by table and column, whether the app could have written them."""
 
 
 class DatabaseColumn(msgspec.Struct, frozen=True):

@@ -4,8 +4,8 @@ from PySide6.QtCore import QObject, Signal
 
 from qwendesk.core.options import LoadOptions
 
+# The page and section of the guide about a graphics card that isn't used.
 GRAPHICS_HELP = ("engine", "my-graphics-card-is-not-used")
-"""The page and section of the guide about a graphics card that isn't used."""
 
 
 class Navigation(QObject):

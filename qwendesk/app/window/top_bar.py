@@ -15,12 +15,12 @@ from qwendesk.widgets.icons import pixmap
 from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
+# Padding above and below the model button, in total.
 _AIR = 16
-"""Padding above and below the model button, in total."""
+# Minimum height of the bar; its square buttons have a height of 34.
 _LOWEST = 40
-"""Minimum height of the bar; its square buttons have a height of 34."""
+# Below this width the app's name and the inspector's button are hidden, and the demo tag is shortened.
 _NARROW = 900
-"""Below this width the app's name and the inspector's button are hidden, and the demo tag is shortened."""
 
 
 class TopBar(QFrame):
@@ -144,8 +144,8 @@ _DOTS = {
 }
 _PADDING = 14
 _DOT = 8
+# Padding above and below the text, in total.
 _BUTTON_AIR = 19
-"""Padding above and below the text, in total."""
 _WIDEST = 460
 
 

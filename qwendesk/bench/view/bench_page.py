@@ -15,8 +15,8 @@ from qwendesk.engine.state import EngineState
 from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.tabbed_page import TabbedPage
 
+# Tabs by key, left to right: Speed, Auto-tune, Quality, Compare.
 ORDER: Final = ("speed", "tune", "quality", "compare")
-"""Tabs by key, left to right: Speed, Auto-tune, Quality, Compare."""
 
 
 class BenchPage(TabbedPage):

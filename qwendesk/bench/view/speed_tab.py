@@ -34,8 +34,8 @@ from qwendesk.widgets.tasks import window_tasks
 from qwendesk.widgets.text_labels import WrappingLabel
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
+# The depth up to which is measured unless the user chooses another.
 _FIRST_DEPTH = 8192
-"""The depth up to which is measured unless the user chooses another."""
 
 
 class SpeedTab(QWidget):

@@ -294,8 +294,8 @@ def _processor(
     return tuple(rows)
 
 
+# Maximum width of the content, the same as on the settings page.
 _WIDEST = 760
-"""Maximum width of the content, the same as on the settings page."""
 
 
 class EnginePage(QScrollArea):

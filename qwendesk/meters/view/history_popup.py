@@ -22,10 +22,10 @@ from qwendesk.widgets.theme_keeper import current_theme
 from qwendesk.widgets.vram_bar import SEGMENT_ROLES, segment_name
 
 _WIDTH, _CHART_HEIGHT = 420, 90
+# A role of the theme, and places with values: places from 0 to 1, None for unknown values.
 _Line = tuple[str, Sequence[tuple[float, float | None]]]
-"""A role of the theme, and places with values: places from 0 to 1, None for unknown values."""
+# Colours of the lines of several GPUs, which repeat after the fourth.
 _LINE_ROLES = ("meter_weights", "meter_context", "meter_buffers", "meter_vision")
-"""Colours of the lines of several GPUs, which repeat after the fourth."""
 
 
 class HistoryPopup(Popover):

@@ -27,16 +27,16 @@ from qwendesk.widgets.vram_bar import VramBar
 if TYPE_CHECKING:
     from qwendesk.meters.view.history_popup import HistoryPopup
 
+# Total space above and below the text.
 _VERTICAL_SPACE = 28
-"""Total space above and below the text."""
 _CURVE_POINTS = 40
+# Space in pixels beside the bar's content, and between its parts.
 _MARGIN = _SPACING = 16
-"""Space in pixels beside the bar's content, and between its parts."""
+# Least width in pixels of the memory's bar.
 _LEAST_MEMORY = 80
-"""Least width in pixels of the memory's bar."""
+# Widths below which numbers are hidden: first the RAM (with several GPUs at the first width, otherwise at the second),
+# then GPU and curve, then the memory's numbers.
 _WIDE, _NARROW, _NARROWER, _NARROWEST = 1400, 1120, 900, 700
-"""Widths below which numbers are hidden: first the RAM (with several GPUs at the first
-width, otherwise at the second), then GPU and curve, then the memory's numbers."""
 
 
 class MeterBar(QFrame):
@@ -259,8 +259,8 @@ def _label(name: str, kind: str = "") -> QLabel:
     return label
 
 
+# Width in pixels of the bar of one GPU.
 _LEAST_CELL, _LARGEST_CELL = 72, 280
-"""Width in pixels of the bar of one GPU."""
 _GPU_SPACING = 12
 _BAR_HEIGHT = 14
 

@@ -15,14 +15,14 @@ from qwendesk.widgets.layouts import DensitySpacing, ResponsivePairLayout, horiz
 from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.text_labels import ElidedLabel
 
+# Alerts shown at once; one on a short page.
 _MAX_CARDS = 2
-"""Alerts shown at once; one on a short page."""
+# Pixels. On a page that isn't higher than this, two alerts would leave too little of the tab below them.
 _SHORT_PAGE = 640
-"""Pixels. On a page that isn't higher than this, two alerts would leave too little of the tab below them."""
+# Maximum width in pixels, as for the tabs below.
 _WIDEST = 1136
-"""Maximum width in pixels, as for the tabs below."""
+# Least width of a file's name and sentence next to the buttons, in pixels.
 _LEAST_WORDS = 340
-"""Least width of a file's name and sentence next to the buttons, in pixels."""
 
 
 class Alerts(QWidget):

@@ -22,8 +22,8 @@ from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.tasks import window_tasks
 
 _STEPS = 1000
+# Least width in pixels of the total next to the buttons.
 _LEAST_TOTAL = 200
-"""Least width in pixels of the total next to the buttons."""
 
 
 class DownloadsTab(QWidget):

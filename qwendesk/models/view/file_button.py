@@ -18,6 +18,7 @@ from qwendesk.widgets.layouts import ResponsivePairLayout
 from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.tasks import window_tasks
 
+# The button's text and tooltip, by the status of the file.
 _TEXTS: Final[Mapping[FileStatus, tuple[str, str]]] = MappingProxyType(
     {
         "absent": (mark("Download"), mark("Download from Hugging Face")),
@@ -28,7 +29,6 @@ _TEXTS: Final[Mapping[FileStatus, tuple[str, str]]] = MappingProxyType(
         "flagged": (mark("Fix"), mark("This file has a problem. See My models.")),
     }
 )
-"""The button's text and tooltip, by the status of the file."""
 
 
 def file_button() -> TextButton:
@@ -96,8 +96,8 @@ class FileOffersTab(QWidget):
         self._tasks.start(run())
 
 
+# Least width in pixels of the sentence next to the button.
 _LEAST_WORDS = 240
-"""Least width in pixels of the sentence next to the button."""
 
 
 class ProblemLine(QWidget):

@@ -45,10 +45,10 @@ if TYPE_CHECKING:
     from qwendesk.engines.view.engines_presenter import EnginesPresenter
 
 _WIDEST = 680
+# Least width in pixels of a title of the list, and of the name of a quant or file.
 _LEAST_CELL = 80
-"""Least width in pixels of a title of the list, and of the name of a quant or file."""
+# Minimum height in pixels of a line of the list, which a line with a button needs.
 _LINE = 28
-"""Minimum height in pixels of a line of the list, which a line with a button needs."""
 
 
 class FirstStart(QWidget):

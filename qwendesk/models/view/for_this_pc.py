@@ -23,8 +23,8 @@ from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.layouts import DensitySpacing, FlowLayout, ResponsivePairLayout, horizontal_group, widget_with
 from qwendesk.widgets.navigation import Navigation
 
+# Least width in pixels of the purposes next to the buttons.
 _LEAST_PURPOSES = 420
-"""Least width in pixels of the purposes next to the buttons."""
 
 
 class ForThisPc(FileOffersTab):
@@ -137,8 +137,8 @@ def status_text(offers: Offers) -> str:
     return tr("Estimated for this PC.")
 
 
+# Least width in pixels of the text next to the button.
 _LEAST_TEXT = 240
-"""Least width in pixels of the text next to the button."""
 
 
 class CatalogLine(QWidget):

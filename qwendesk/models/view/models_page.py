@@ -19,8 +19,8 @@ from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.tabbed_page import TabbedPage
 from qwendesk.widgets.text_labels import ElidedLabel
 
+# Tabs by key, left to right: For this PC, My models, Hugging Face, Downloads.
 ORDER: Final = ("pc", "mine", "hub", "downloads")
-"""Tabs by key, left to right: For this PC, My models, Hugging Face, Downloads."""
 
 
 class ModelsPage(TabbedPage):

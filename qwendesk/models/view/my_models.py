@@ -31,8 +31,8 @@ from qwendesk.widgets.tabbed_page import BELOW, OWN_SCROLL
 from qwendesk.widgets.tasks import window_tasks
 from qwendesk.widgets.text_labels import ElidedLabel
 
+# Rows created at a time. More are created while scrolling, so that hundreds of models open quickly.
 _ROWS_AT_ONCE = 16
-"""Rows created at a time. More are created while scrolling, so that hundreds of models open quickly."""
 _NEAR_END_PX = 600
 _MIN_SEARCH_WIDTH = 180
 

@@ -24,8 +24,8 @@ from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.popups import Menu
 from qwendesk.widgets.text_labels import WrappingLabel
 
+# Least width in pixels of the search field and of a repository's name next to what is on their right.
 _LEAST_QUERY, _LEAST_NAME = 240, 320
-"""Least width in pixels of the search field and of a repository's name next to what is on their right."""
 _SORTS: Final[dict[Sort, str]] = {
     "downloads": mark("Most downloaded"),
     "trending_score": mark("Trending"),

@@ -14,8 +14,8 @@ from qwendesk.widgets.bind import bind
 from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.tabbed_page import TabbedPage
 
+# Tabs by key, left to right: This PC serves, Other engines.
 ORDER: Final = ("serve", "engines")
-"""Tabs by key, left to right: This PC serves, Other engines."""
 
 
 class ServerPage(TabbedPage):

@@ -10,8 +10,8 @@ from qwendesk.settings.deletion import DeletionLeftover
 from qwendesk.settings.privacy_service import PrivacyService
 from qwendesk.widgets.notice import Notice, NoticeAction
 
+# How many paths are listed.
 _SHOWN = 8
-"""How many paths are listed."""
 
 
 def carry_out_deletion(privacy: PrivacyService, host: str) -> None:

@@ -29,10 +29,10 @@ from qwendesk.widgets.rows.titled_card import TitledCard
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
 _WIDEST = 760
+# Width of the scroll bar, which the header leaves free so that it is aligned with the sections.
 _SCROLL_BAR = 12
-"""Width of the scroll bar, which the header leaves free so that it is aligned with the sections."""
+# Logical pixels between the links to sections and these.
 _BESIDE_LINKS = 16
-"""Logical pixels between the links to sections and these."""
 
 
 class SettingsPage(QWidget):
@@ -250,8 +250,8 @@ def _nothing_text(query: str) -> str:
     return flag_note(query) or tr("No matching settings.")
 
 
+# Logical pixels of a name; a longer one is elided.
 _WIDEST_LINK = 172
-"""Logical pixels of a name; a longer one is elided."""
 
 
 class SectionLinks(QWidget):

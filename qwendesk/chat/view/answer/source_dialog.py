@@ -168,8 +168,8 @@ class PageView(QScrollArea):
             self._label.setPixmap(drawn)
 
 
+# Pixels on each side of the numbers.
 _GAP = 10
-"""Pixels on each side of the numbers."""
 
 
 class NumberedText(QPlainTextEdit):

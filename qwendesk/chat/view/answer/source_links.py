@@ -13,8 +13,8 @@ from qwendesk.core.translation import tr
 from qwendesk.widgets.tasks import window_tasks
 from qwendesk.widgets.theme import Theme
 
+# Prefix of links to the place of a citation.
 SOURCE = "#source-"
-"""Prefix of links to the place of a citation."""
 
 
 class SourceIntents(QObject):
@@ -62,10 +62,10 @@ def _link(form: QTextCharFormat, number: int, place: str, theme: Theme) -> QText
     return changed
 
 
+# Returns the page that a citation is on as the content of an image file. Raises QwenDeskError.
 ReadPage = Callable[[Source], Awaitable[bytes]]
-"""Returns the page that a citation is on as the content of an image file. Raises QwenDeskError."""
+# Returns the text around a citation in a file of these folders.
 ReadSource = Callable[[Citation, Sequence[str]], Awaitable[Source]]
-"""Returns the text around a citation in a file of these folders."""
 
 
 class SourceOpener(QObject):

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from qwendesk.chat.view.answer.markdown_blocks import MarkdownBlock
 
 _SYNTAX_MARKS = str.maketrans("", "", "*_`~\\[]")
+# Number of characters of Markdown that are searched at a time, up to the end of a line.
 _SLICE = 16_000
-"""Number of characters of Markdown that are searched at a time, up to the end of a line."""
 _ADDRESS = re.compile(r"\]\([^()\s]*\)")
 
 
@@ -87,8 +87,8 @@ def _drawn(token: "Token") -> str:
     return ""
 
 
+# Maximum number of highlighted matches in one text. More would make painting slow.
 _MAX_HIGHLIGHTS = 50
-"""Maximum number of highlighted matches in one text. More would make painting slow."""
 
 
 def mark_found(pane: QTextEdit, theme: Theme, query: str, current: int) -> QRect | None:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from qwendesk.chat.exchange.values import ExportFormat
 
 WIDTH = 260
+# Milliseconds between the last key and the start of the search.
 _SEARCH_DELAY_MS = 60
-"""Milliseconds between the last key and the start of the search."""
 
 
 class Sidebar(QFrame):

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 
 _EVERY_MS = 30
+# The distance beyond the edge is divided by this to get the pixels to scroll, so farther away scrolls faster.
 _SLOWNESS = 4
-"""The distance beyond the edge is divided by this to get the pixels to scroll, so farther away scrolls faster."""
 
 
 class DragScroll(QObject):

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from qwendesk.chat.view.thread.user_message import UserMessage
 
 Part = Literal["question", "answer"]
+# Widest column of the conversation, in pixels.
 COLUMN_WIDTH = 772
-"""Widest column of the conversation, in pixels."""
 _LINE = 22.0
 _CHARACTERS_IN_LINE = 100.0
 

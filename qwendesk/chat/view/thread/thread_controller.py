@@ -33,6 +33,7 @@ from qwendesk.widgets.tasks import window_tasks
 if TYPE_CHECKING:
     from qwendesk.chat.view.thread.assistant_message import AssistantMessage
 
+# Names of the two arrows between versions, each with the other one: at the first and last version one is disabled.
 _OPPOSITE_ARROW: Final[Mapping[str, str]] = MappingProxyType(
     {
         f"thread.{part}{one}": f"thread.{part}{other}"
@@ -40,7 +41,6 @@ _OPPOSITE_ARROW: Final[Mapping[str, str]] = MappingProxyType(
         for one, other in (("earlier", "later"), ("later", "earlier"))
     }
 )
-"""Names of the two arrows between versions, each with the other one: at the first and last version one is disabled."""
 
 
 class UndoBar(QFrame):

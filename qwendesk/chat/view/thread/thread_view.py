@@ -71,10 +71,10 @@ class RowColumn(QWidget):
 
 
 _GAP, _TOP, _BOTTOM, _SIDE, _NEAR_END = 4, 20, 12, 24, 24
+# Pixels above a row that is scrolled to the top of the viewport.
 _ABOVE = 10
-"""Pixels above a row that is scrolled to the top of the viewport."""
+# Pixels beyond the viewport within which rows have widgets.
 _AHEAD = 400
-"""Pixels beyond the viewport within which rows have widgets."""
 _NEARBY_DELAY_MS = 40
 
 

@@ -14,10 +14,10 @@ from qwendesk.widgets.text_layout import align_by_first_letter, fit_height
 from qwendesk.widgets.theme_keeper import current_theme
 
 _MIN_LINES, _MAX_LINES = 2, 18
+# Pixels between the editor of a question and the answer.
 _GAP_BELOW = 8
-"""Pixels between the editor of a question and the answer."""
+# Pixels above and below the text: the padding in the stylesheet, and the frame with the document's margins.
 _PADDING, _FRAME = 8, 14
-"""Pixels above and below the text: the padding in the stylesheet, and the frame with the document's margins."""
 
 
 class _TurnTextEdit(QPlainTextEdit):

@@ -9,11 +9,11 @@ from qwendesk.chat.view.answer.source_links import SourceIntents
 from qwendesk.chat.view.thread.pictures.thumbnails import PreviewCache
 from qwendesk.core.tool_context import ToolLook
 
+# Characters of the name of a tool that is not known.
 _MOST_NAME = 60
-"""Characters of the name of a tool that is not known."""
 
+# Property of a message's widget while it is being edited, because no other object has the typed text.
 EDITED = "edited"
-"""Property of a message's widget while it is being edited, because no other object has the typed text."""
 
 
 class CallIntents(QObject):

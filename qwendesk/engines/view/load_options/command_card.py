@@ -18,8 +18,8 @@ from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.layouts import FlowLayout
 
 _NAMES = {"llama-server": "llama-server", "ollama": "Ollama", "vllm": "vLLM", "sglang": "SGLang", "mlx": "MLX"}
+# Shown only on a Mac.
 _FOR_MACS = ("mlx",)
-"""Shown only on a Mac."""
 
 
 class CommandCard(QFrame):

@@ -24,10 +24,10 @@ from qwendesk.widgets.rows.option_texts import value_text
 from qwendesk.widgets.tasks import window_tasks
 
 _WIDTH, _HEIGHT = 560, 600
+# Least width of the window in pixels that stays visible around the dialog.
 _EDGE = 60
-"""Least width of the window in pixels that stays visible around the dialog."""
+# Height of the field in pixels: about four lines.
 _FIELD_HEIGHT = 92
-"""Height of the field in pixels: about four lines."""
 
 
 class CommandDialog(Dialog):
@@ -189,8 +189,8 @@ def _label(name: str, *, kind: str = "") -> QLabel:
     return label
 
 
+# How many characters of a system prompt are shown.
 _MOST_SHOWN = 300
-"""How many characters of a system prompt are shown."""
 
 
 def changes_text(found: ReadCommand) -> str:

@@ -20,8 +20,8 @@ from qwendesk.widgets.file_dialogs import ask_where_to_save
 from qwendesk.widgets.question_dialog import Dialog
 from qwendesk.widgets.tasks import window_tasks
 
+# Rows that are shown; older calls are in the copy and in the export.
 _MOST_ROWS = 200
-"""Rows that are shown; older calls are in the copy and in the export."""
 
 
 class CallLogDialog(Dialog):
