@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from qwendesk.core.chats import ChatSettings, ChatSummary, SavedDraft
-from qwendesk.store import opening
+from qwendesk.store import opening, recovery
 from qwendesk.store.database import StoreFailure
 from qwendesk.store.opening import FILE_NAME, open_store
 from qwendesk.store.recovery import set_aside
@@ -119,7 +119,7 @@ def test_interrupted_recovery_is_restarted(tmp_path: Path, monkeypatch: pytest.M
         raise StoreFailure("Chats not saved", "The disk is full. Free some space.")
 
     with monkeypatch.context() as meanwhile:
-        meanwhile.setattr(opening, "recover", full_disk)
+        meanwhile.setattr(recovery, "recover", full_disk)
         store, report = open_store(tmp_path)
     assert store is None
     assert report is not None
