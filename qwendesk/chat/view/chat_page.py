@@ -291,9 +291,12 @@ class ChatPage(QWidget):
             return
         is_first = not self._last_model and not self._has_model()
         is_empty = not self._chat.conversation.turns
-        self.composer.setVisible(not (is_first and is_empty))
-        if self.composer.isHidden():
-            self.composer.text.clearFocus()  # otherwise Qt restores the focus with the window, and typing is invisible
+        is_hidden = is_first and is_empty
+        if is_hidden:
+            # Otherwise Qt restores the focus with the window, and typing is invisible. Before the composer hides,
+            # so that no button gets its focus: a newcomer would take that one for the recommended one.
+            self.composer.text.clearFocus()
+        self.composer.setHidden(is_hidden)
         if is_empty:
             self._show_middle(self._first_start if is_first else self.welcome)
 

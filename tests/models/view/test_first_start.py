@@ -66,7 +66,9 @@ async def test_composer_has_no_focus_until_the_demo_is_loaded(
     desk.window.show()
     desk.window.activateWindow()
     await desk.until(desk.window.isActiveWindow)
-    assert desk.window.focusWidget() is not desk.composer_text
+    focused = desk.window.focusWidget()
+    assert focused is not desk.composer_text
+    assert not isinstance(focused, QPushButton), "an outline would recommend it"
     installed(desk.window)["demo"].trigger()
     await desk.until(lambda: desk.parts.engine.state.report is not None)
     assert desk.composer_text.hasFocus()
