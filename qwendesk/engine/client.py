@@ -1,4 +1,4 @@
-"""The EngineClient that uses a worker process."""
+"""The EngineClient that uses a worker process, and its limits: how long it waits, and how large a request may be."""
 
 import asyncio
 import itertools
@@ -9,9 +9,11 @@ import msgspec
 
 from qwendesk.core.benchmarks import BenchTest
 from qwendesk.core.failures import EngineExit, LoadFailure
+from qwendesk.core.messages import ImagePart
 from qwendesk.core.observed import Subscribers
 from qwendesk.core.options import DecidedOptions
 from qwendesk.core.translation import tr
+from qwendesk.core.units import show_bytes
 from qwendesk.engine.contract import AnswerItem, AnswerStream, EngineClient
 from qwendesk.engine.load_failures import cancelled_load, classify_load
 from qwendesk.engine.process import UNRESPONSIVE, WorkerProcess, start_problem, worker_command
@@ -33,21 +35,100 @@ from qwendesk.engine.protocol import (
     LoadProgress,
     LoadRefused,
     LoadReport,
+    Measure,
     ProbeDevices,
+    PromptProgress,
     Query,
+    Rendered,
     Rendering,
     ReplyT_co,
     Request,
     RequestFailed,
     Shutdown,
+    Warm,
     Welcome,
 )
-from qwendesk.engine.protocol_lines import encode_line
+from qwendesk.engine.protocol_lines import LINE_LIMIT_BYTES, encode_line
 from qwendesk.engine.replies import LastEvent, Reply, WorkerAnswer, closed_exit, no_model_failure, translated
-from qwendesk.engine.request_size import oversize_failure
 from qwendesk.engine.state import EngineEvent, LoadAsked, LoadFailed, WorkerExited, WorkerSilent, WorkerStarting
-from qwendesk.engine.timeouts import WorkerTimeouts, kill_at, stalled_at
-from qwendesk.engine.watchdog import TemplateGuard
+from qwendesk.engine.watchdog import SilenceLimits, TemplateGuard, TemplateWatchdogLimits
+
+
+def oversize_failure(request: Request, n_bytes: int) -> RequestFailed | None:
+    """Return the failure of an encoded request of `n_bytes` that is too long to send; None if it can be sent."""
+    if n_bytes <= LINE_LIMIT_BYTES:
+        return None
+    n_image_bytes = _encoded_image_bytes(request)
+    if 2 * n_image_bytes > n_bytes:
+        sentence = tr(
+            "This chat and its attachments come to {0}, {1} of it pictures. The engine accepts at most {2} at once. "
+            "Remove attachments, or start a new chat.",
+            show_bytes(n_bytes), show_bytes(n_image_bytes), show_bytes(LINE_LIMIT_BYTES),
+        )  # fmt: skip
+    else:
+        sentence = tr(
+            "This chat and its attachments come to {0}, {1} of it text. The engine accepts at most {2} at once. Remove "
+            "attachments, or start a new chat.",
+            show_bytes(n_bytes), show_bytes(n_bytes - n_image_bytes), show_bytes(LINE_LIMIT_BYTES),
+        )  # fmt: skip
+    return RequestFailed(
+        id=request.id,
+        title=tr("Too large"),
+        sentence=sentence,
+    )
+
+
+def _encoded_image_bytes(request: Request) -> int:
+    """Return the base64 size in bytes of the images that a request carries as data."""
+    if not isinstance(request, Generate | Measure | Warm):
+        return 0
+    images = [part for message in request.messages for part in message.parts if isinstance(part, ImagePart)]
+    images += request.pictures if isinstance(request, Measure) else ()
+    return sum(4 * len(image.data) // 3 for image in images)
+
+
+class WorkerTimeouts(msgspec.Struct, frozen=True):
+    """How many seconds the client waits before it kills its worker."""
+
+    start_s: float = 120.0
+    """From the start to Welcome. Up to 2 GB of GPU libraries may have to be read from disk."""
+    acknowledge_s: float = 10.0
+    load_stall_s: float = 3.0
+    """A cancelled load may take this long without progress. An early kill loses nothing: no model is loaded yet."""
+    answer_stall_s: float = 20.0
+    """A cancelled answer may take this long without progress. A batch on a GPU cannot be interrupted and takes seconds
+    if video memory spills. After a kill, the model must be loaded again.
+    """
+    cancel_s: float = 120.0
+    """From a cancel to the end of its request. Also the limit without progress while images are decoded and encoded,
+    which cannot be interrupted either and takes this long on a slow CPU.
+    """
+    stop_s: float = 3.0
+    template: TemplateWatchdogLimits = TemplateWatchdogLimits()
+    silence: SilenceLimits = SilenceLimits()
+
+
+def stalled_at(timeouts: WorkerTimeouts, reply: Reply) -> float:
+    """Return the time, by the event loop's clock, at which a request without another event counts as stalled."""
+    event = reply.last_event
+    if isinstance(event, Rendered) or (isinstance(event, PromptProgress) and event.encodes_image):
+        limit_s = timeouts.cancel_s
+    else:
+        limit_s = timeouts.load_stall_s if reply.is_load else timeouts.answer_stall_s
+    return reply.last_event_at + limit_s
+
+
+def kill_at(timeouts: WorkerTimeouts, reply: Reply) -> float:
+    """Return the time, by the event loop's clock, at which the worker of a cancelled request is killed.
+
+    That is at once if the request had already stalled when it was cancelled. Each event of the request moves the time.
+    """
+    assert reply.cancelled_at is not None
+    times = [stalled_at(timeouts, reply), reply.cancelled_at + timeouts.cancel_s]
+    if not reply.is_acknowledged:
+        times.append(reply.cancelled_at + timeouts.acknowledge_s)
+    return min(times)
+
 
 __all__ = ["AnswerItem", "AnswerStream", "EngineClient", "WorkerClient", "WorkerTimeouts"]
 

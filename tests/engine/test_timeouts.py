@@ -2,9 +2,9 @@
 
 import pytest
 
+from qwendesk.engine.client import WorkerTimeouts, kill_at
 from qwendesk.engine.protocol import LoadProgress, PromptProgress, Rendered
 from qwendesk.engine.replies import Reply
-from qwendesk.engine.timeouts import WorkerTimeouts, kill_at
 
 TIMEOUTS = WorkerTimeouts(acknowledge_s=10, load_stall_s=3, answer_stall_s=20, cancel_s=120)
 

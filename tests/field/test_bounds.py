@@ -25,7 +25,7 @@ from qwendesk.core.messages import text_message
 from qwendesk.engine.client import WorkerClient
 from qwendesk.engine.protocol import Finished, Generate, Welcome
 from qwendesk.mcp.service import McpService
-from qwendesk.server import http_answers
+from qwendesk.server import http_app
 from tests.chat.exchange.kit import Kit
 from tests.core.test_grammar_bounds import HOSTILE_GRAMMARS
 from tests.engine.worker.process import demo_options, greedy
@@ -249,13 +249,13 @@ async def test_an_import_that_no_program_can_read_is_refused(tmp_path: Path) -> 
 async def test_others_are_answered_while_a_large_request_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    others_answered, decode = threading.Event(), http_answers.decode_body
+    others_answered, decode = threading.Event(), http_app.decode_body
 
     def waiting(content: bytes) -> Any:
         assert others_answered.wait(60), "the server reads this one first"
         return decode(content)
 
-    monkeypatch.setattr(http_answers, "decode_body", waiting)
+    monkeypatch.setattr(http_app, "decode_body", waiting)
     async with http_desk(tmp_path) as desk:
         for path in (CHAT, RESPONSES, MESSAGES):
             others_answered.clear()

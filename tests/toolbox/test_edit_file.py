@@ -10,8 +10,8 @@ import pytest
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.messages import ToolCall
 from qwendesk.core.tool_context import CallContext
-from qwendesk.toolbox.edit_file import edit_file, planned
 from qwendesk.toolbox.edit_history import overwrite
+from qwendesk.toolbox.file_tools import edit_file, planned
 from qwendesk.toolbox.folder_access import FolderAccess
 from qwendesk.toolbox.service import ToolService
 from qwendesk.toolbox.tool import ToolError

@@ -12,8 +12,8 @@ from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.file_edits import EditStatus
 from qwendesk.core.messages import ToolCall
 from qwendesk.core.tool_context import CallContext
-from qwendesk.toolbox.edit_file import edit_file
 from qwendesk.toolbox.edit_history import EditHistory, FileEdit
+from qwendesk.toolbox.file_tools import edit_file
 from qwendesk.toolbox.service import ToolService
 from tests.links import skip_without_links
 from tests.toolbox.test_service import asked

@@ -11,8 +11,8 @@ from qwendesk.core.chats import ChatSettings
 from qwendesk.core.json_file import JsonFile
 from qwendesk.core.messages import CallRecord, ToolCall
 from qwendesk.core.tool_context import MOST_CHARACTERS, CallContext, ConsentRequest, Decision
+from qwendesk.toolbox.builtin import clock
 from qwendesk.toolbox.calculator import CALCULATOR
-from qwendesk.toolbox.clock import clock
 from qwendesk.toolbox.gate import choices
 from qwendesk.toolbox.service import Grants, ToolService
 from qwendesk.toolbox.tool import Arguments, Effect, Tool, ToolError

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from qwendesk.core.messages import Message, TextPart
-from qwendesk.server.setups.trial import TrialResult
+from qwendesk.server.setups.service import TrialResult
 from tools.clients import __main__ as clients
 from tools.clients.rounds import CLIENTS, judged
 from tools.clients.scripted_engine import scripted_answer

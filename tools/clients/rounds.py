@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from qwendesk.server.setups.programs import BY_ID, Target
-from qwendesk.server.setups.trial import ProgramTrial, TrialResult
+from qwendesk.server.setups.service import ProgramTrial, TrialResult
 from tools.clients import python_clients
 from tools.clients.install import (
     FOLDER,

@@ -26,7 +26,7 @@ A worker's turn
 
 A cancelled answer stops between two tokens; a decode that takes longer is aborted in C. While a picture is encoded it
 cannot be stopped; that ends first. A request that is cancelled while it waits is taken out of the queue. If a cancelled
-load or answer makes no progress (`engine/timeouts.py`), the client kills the worker; a stalled one is killed at once.
+load or answer makes no progress (`engine/client.py`), the client kills the worker; a stalled one is killed at once.
 
 A grammar that could crash or hold the engine is refused before it is made: `core/grammar_bounds.py` counts brackets,
 repetitions written out and ways to go on, in time linear in the text, for grammars of others and for those made of

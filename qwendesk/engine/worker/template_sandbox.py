@@ -6,26 +6,226 @@ hangs nevertheless, the client kills the worker.
 """
 
 import datetime
-from collections.abc import Callable, Iterable
+import functools
+import json
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn, cast
 
 import jinja2.compiler
 import jinja2.ext
 import jinja2.parser
 import jinja2.sandbox
-from jinja2 import nodes
+from jinja2 import filters, nodes, pass_environment
 from jinja2.runtime import Context
 
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.translation import mark
-from qwendesk.engine.worker.template_bounds import (
-    MeteredEnvironment,
-    bounded_filters,
-    check_operator,
-    check_text_method,
-    largest_number,
-)
 from qwendesk.engine.worker.template_limits import Meter, TemplateSandboxLimits
+
+_NUMBER = re.compile(r"\d+")
+_PERCENT_FIELD = re.compile(r"%(?:\([^)]*\))?[-#0 +]*(?:\*|\d+)?(?:\.(?:\*|\d+)?)?[a-zA-Z%]")
+# The most decimal places to round to, and the most spaces to indent JSON by.
+_MOST_DIGITS = 100
+
+
+class MeteredEnvironment(jinja2.sandbox.ImmutableSandboxedEnvironment):
+    """A Jinja environment with the meter of the rendering in progress."""
+
+    meter: Meter
+
+
+def check_operator(meter: Meter, symbol: str, left: Any, right: Any) -> None:
+    """Raise TemplateTooCostly if the result of `left symbol right` would be too large."""
+    match symbol, left, right:
+        case "%", str(), _:
+            meter.allow_chars(percent_chars(meter, left, right))
+        case "+", str(), str():
+            meter.allow_chars(len(left) + len(right))
+        case "+", list() | tuple(), list() | tuple():
+            meter.allow_items(len(left) + len(right))
+        case "*", int(), int():
+            meter.allow_number(left.bit_length() + right.bit_length())
+        case ("*", str() as text, int() as times) | ("*", int() as times, str() as text):
+            meter.allow_chars(len(text) * times)
+        case ("*", list() | tuple() as items, int() as times) | ("*", int() as times, list() | tuple() as items):
+            meter.allow_items(len(items) * times)
+        case "**", int(), int():
+            meter.allow_number(left.bit_length() * right)
+
+
+def check_text_method(
+    meter: Meter, text: str, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> tuple[Any, ...]:
+    """Return the arguments for a call of `text.name`. Raise TemplateTooCostly if its result would be too large."""
+    match name, args:
+        case "center" | "ljust" | "rjust" | "zfill", (int() as width, *_):
+            meter.allow_chars(max(len(text), width))
+        case "expandtabs", _:
+            width = args[0] if args else kwargs.get("tabsize", 8)
+            meter.allow_chars(len(text) + text.count("\t") * width)
+        case "replace", (str() as old, str() as new, *_):
+            meter.allow_chars(replaced_chars(text, old, new))
+        case "translate", (dict() as table,):
+            longest = max((len(value) for value in table.values() if isinstance(value, str)), default=1)
+            meter.allow_chars(len(text) * max(longest, 1))
+        case "join", (items,):
+            listed = list(items)
+            meter.allow_chars(sum(map(meter.shown_chars, listed)) + len(text) * len(listed))
+            return (listed,)
+    return args
+
+
+def percent_chars(meter: Meter, form: str, values: Any) -> int:
+    """Return an upper bound for the length of `form % values`."""
+    fields = _PERCENT_FIELD.findall(form)
+    widths = sum(largest_number(field) for field in fields)
+    if isinstance(values, tuple):
+        if any("*" in field for field in fields):
+            widths += sum(abs(value) for value in values if isinstance(value, int))
+        return len(form) + widths + sum(map(meter.shown_chars, values))
+    return len(form) + widths + len(fields) * meter.shown_chars(values)
+
+
+def replaced_chars(text: str, old: str, new: str) -> int:
+    """Return an upper bound for the length of `text.replace(old, new)`."""
+    return len(text) + text.count(old) * len(new)
+
+
+def largest_number(spec: str) -> int:
+    """Return the sum of the widths and precisions in a field of a format string."""
+    return sum(int(digits) if len(digits) < 10 else 10**10 for digits in _NUMBER.findall(spec))
+
+
+@pass_environment
+def _center(environment: MeteredEnvironment, value: object, width: int = 80) -> str:
+    environment.meter.allow_chars(width)
+    return str(value).center(width)
+
+
+@pass_environment
+def _format(environment: MeteredEnvironment, value: object, *args: Any, **kwargs: Any) -> str:
+    form = str(value)
+    environment.meter.allow_chars(percent_chars(environment.meter, form, kwargs or args))
+    return form % (kwargs or args)
+
+
+@pass_environment
+def _indent(environment: MeteredEnvironment, value: str, width: int | str = 4, *args: Any, **kwargs: Any) -> str:
+    step = len(width) if isinstance(width, str) else width
+    text = str(value)
+    environment.meter.allow_chars(len(text) + (len(text.splitlines()) + 1) * step)
+    return filters.do_indent(text, width, *args, **kwargs)
+
+
+@pass_environment
+def _replace(environment: MeteredEnvironment, value: object, old: object, new: object, count: int = -1) -> str:
+    text, old, new = str(value), str(old), str(new)
+    environment.meter.allow_chars(replaced_chars(text, old, new))
+    return text.replace(old, new, count)
+
+
+@pass_environment
+def _join(
+    environment: MeteredEnvironment, value: Iterable[Any], d: str = "", attribute: str | int | None = None
+) -> str:
+    meter = environment.meter
+    if attribute is not None:
+        value = map(filters.make_attrgetter(environment, attribute), value)
+    listed = list(value)
+    meter.allow_chars(sum(map(meter.shown_chars, listed)) + len(d) * len(listed))
+    return str(d).join(map(str, listed))
+
+
+@pass_environment
+def _wordwrap(environment: MeteredEnvironment, value: str, *args: Any, **kwargs: Any) -> str:
+    wrapping = kwargs.get("wrapstring") or (args[2] if len(args) > 2 else None) or "\n"
+    environment.meter.allow_chars(len(value) + (len(value) + 1) * len(wrapping))
+    return filters.do_wordwrap(environment, value, *args, **kwargs)
+
+
+@pass_environment
+def _batch(environment: MeteredEnvironment, value: Iterable[Any], linecount: int, fill_with: Any = None) -> Any:
+    environment.meter.allow_items(linecount)
+    return filters.do_batch(value, linecount, fill_with)
+
+
+@pass_environment
+def _slice(environment: MeteredEnvironment, value: Iterable[Any], slices: int, fill_with: Any = None) -> Any:
+    environment.meter.allow_items(slices)
+    return filters.sync_do_slice(list(value), slices, fill_with)
+
+
+@pass_environment
+def _round(environment: MeteredEnvironment, value: float, precision: int = 0, method: Any = "common") -> float:
+    if abs(precision) > _MOST_DIGITS:
+        environment.meter.allow_number(4 * abs(precision))
+        raise ValueError(f"round() takes at most {_MOST_DIGITS} digits")
+    return filters.do_round(value, precision, method)
+
+
+@pass_environment
+def _sum(
+    environment: MeteredEnvironment, value: Iterable[Any], attribute: str | int | None = None, start: Any = 0
+) -> Any:
+    if attribute is not None:
+        value = map(filters.make_attrgetter(environment, attribute), value)
+
+    def add(total: Any, item: Any) -> Any:
+        check_operator(environment.meter, "+", total, item)
+        return operator.add(total, item)
+
+    return functools.reduce(add, value, start)
+
+
+@pass_environment
+def _string(environment: MeteredEnvironment, value: Any) -> str:
+    environment.meter.allow_chars(environment.meter.shown_chars(value))
+    return str(value)
+
+
+@pass_environment
+def _pprint(environment: MeteredEnvironment, value: Any) -> str:
+    environment.meter.allow_chars(environment.meter.shown_chars(value))
+    return filters.do_pprint(value)
+
+
+@pass_environment
+def _plain_json(
+    environment: MeteredEnvironment,
+    value: Any,
+    ensure_ascii: object = None,
+    indent: int | str | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: object = None,
+) -> str:
+    """Return `value` as JSON without escapes for HTML, like the `tojson` filter of Hugging Face."""
+    environment.meter.allow_chars(environment.meter.shown_chars(value))
+    if isinstance(indent, int) and indent > _MOST_DIGITS:
+        raise ValueError(f"tojson() indents by at most {_MOST_DIGITS} spaces")
+    return json.dumps(
+        value, ensure_ascii=bool(ensure_ascii), indent=indent, separators=separators, sort_keys=bool(sort_keys)
+    )
+
+
+def bounded_filters() -> dict[str, Callable[..., Any]]:
+    """Return the replacements for Jinja's filters, by their names in templates."""
+    return {
+        "batch": _batch,
+        "center": _center,
+        "format": _format,
+        "indent": _indent,
+        "join": _join,
+        "pprint": _pprint,
+        "replace": _replace,
+        "round": _round,
+        "slice": _slice,
+        "string": _string,
+        "sum": _sum,
+        "tojson": _plain_json,
+        "wordwrap": _wordwrap,
+    }
 
 
 class GenerationTag(jinja2.ext.Extension):

@@ -1,5 +1,6 @@
-"""The notice while a game or another program has the memory of the model."""
+"""The notice while a game or another program has the memory of the model, and its texts."""
 
+import msgspec
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
@@ -8,11 +9,69 @@ from qwendesk.core.app_options import AppOptions
 from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
 from qwendesk.engines.engine_service import EngineService
-from qwendesk.games.service import GameMode
-from qwendesk.games.view.game_texts import NoticeTexts, notice_texts, tray_text
+from qwendesk.games.service import GameMode, GameState
 from qwendesk.widgets.bind import bind, bind_field
 from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.notice import Notice, NoticeAction
+
+
+class NoticeTexts(msgspec.Struct, frozen=True):
+    """The notice above the pages. `load` is the text of the button that undoes what was done, with its tooltip."""
+
+    title: str
+    sentence: str
+    load: str
+    load_tip: str
+
+
+def notice_texts(state: GameState, *, question_waits: bool, is_automatic: bool) -> NoticeTexts | None:
+    """Return what the notice says; None if there is nothing to say."""
+    name = state.program or tr("the other program")
+    beside = tr("Load the model although {0} runs. Both share the memory, so both may be slow.", name)
+    match state.status:
+        case "waiting":
+            return NoticeTexts(
+                tr("Making room for {0}", name),
+                tr("It needs the memory. The model makes room when this answer is finished."),
+                tr("Keep loaded"),
+                tr("Leave the model loaded until {0} has ended", name),
+            )
+        case "experts":
+            return NoticeTexts(
+                tr("Experts on the CPU while {0} runs", name),
+                tr("Answers are slower until it has ended. Your chats are kept."),
+                tr("Back to the GPU"),
+                beside,
+            )
+        case "unloaded":
+            return NoticeTexts(
+                tr("Unloaded while {0} runs", name),
+                _return_sentence(question_waits=question_waits, is_automatic=is_automatic),
+                tr("Load anyway"),
+                beside,
+            )
+        case _:
+            return None
+
+
+def _return_sentence(*, question_waits: bool, is_automatic: bool) -> str:
+    if question_waits:
+        return tr("Your question is answered when it has ended. Load anyway answers it now.")
+    if is_automatic:
+        return tr("Your chats are kept. The model loads again when it has ended.")
+    return tr("Your chats are kept. When it has ended, your next message loads the model again.")
+
+
+def tray_text(state: GameState) -> str:
+    """Return the tooltip of the tray icon."""
+    name = state.program or tr("the other program")
+    match state.status:
+        case "unloaded":
+            return tr("QwenDesk: the model is unloaded while {0} runs", name)
+        case "experts":
+            return tr("QwenDesk: experts are on the CPU while {0} runs", name)
+        case _:
+            return "QwenDesk"
 
 
 class GameNotice(QObject):

@@ -9,8 +9,7 @@ from qwendesk.core.served_model import is_served
 from qwendesk.core.translation import tr
 from qwendesk.engine.state import EngineState
 from qwendesk.remote.service import RemoteService, RemoteState, UntrustedServer
-from qwendesk.remote.view.add_server_card import AddServerCard
-from qwendesk.remote.view.server_card import ServerCard
+from qwendesk.remote.view.server_card import AddServerCard, ServerCard
 from qwendesk.widgets.bind import bind, bind_field
 from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.question_dialog import DialogButton, QuestionDialog

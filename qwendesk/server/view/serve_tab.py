@@ -11,9 +11,8 @@ from qwendesk.server.setups.programs import BY_ID
 from qwendesk.server.setups.service import SetupService
 from qwendesk.server.switch import ServerSwitch
 from qwendesk.server.view.address_card import AddressCard
-from qwendesk.server.view.programs_card import ProgramsCard
+from qwendesk.server.view.programs_card import ProgramsCard, SetupDialog
 from qwendesk.server.view.requests_card import RequestsCard
-from qwendesk.server.view.setup_dialog import SetupDialog
 from qwendesk.widgets.bind import REPAINT_EVERY_MS, bind
 from qwendesk.widgets.layouts import EqualColumnsLayout
 from qwendesk.widgets.question_dialog import DialogButton, QuestionDialog
