@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 from PySide6.QtCore import QRect, QSize
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QScreen
 
 from qwendesk.app.window.command_menus import CommandMenus
 from qwendesk.app.window.main_window import MainWindow
@@ -64,8 +64,10 @@ def restore_window(window: MainWindow, menus: CommandMenus, tray: Tray, state: W
     if state.page:
         window.show_page(state.page)
     if not state.width or not state.height:
-        available = QGuiApplication.primaryScreen().availableSize() - _TITLE_BAR
-        window.resize(window.size().boundedTo(available))
+        screen: QScreen | None = QGuiApplication.primaryScreen()
+        # There is none for a moment while a driver or a desktop starts, and in a remote session that is cut off.
+        if screen is not None:
+            window.resize(window.size().boundedTo(screen.availableSize() - _TITLE_BAR))
         return
     window.resize(state.width, state.height)
     place = QRect(state.x, state.y, state.width, state.height)

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import pytest
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
 from qwendesk.app.window.window_state import WindowState, restore_window, window_state
@@ -37,6 +39,16 @@ async def test_the_first_window_fits_the_screen_with_its_title_bar(make_desk: Ca
     restore_window(desk.window, desk.parts.desktop.menus, desk.parts.desktop.tray, WindowState())
     assert desk.window.width() == screen.width()
     assert desk.window.height() < screen.height()
+
+
+async def test_the_first_window_opens_while_there_is_no_screen(
+    make_desk: Callable[[], Desk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seen under Wine: the app starts before the desktop has a screen, and ended with an error."""
+    desk = make_desk()
+    monkeypatch.setattr(QGuiApplication, "primaryScreen", lambda: None)
+    restore_window(desk.window, desk.parts.desktop.menus, desk.parts.desktop.tray, WindowState())
+    assert desk.window.width() > 0
 
 
 async def test_window_is_visible_if_its_screen_is_gone(make_desk: Callable[[], Desk]) -> None:
