@@ -246,7 +246,7 @@ def described(picture: ShapePicture) -> str:
 def test_shapes_in_pictures_are_named(worker: WorkerProcess, tmp_path: Path) -> None:
     tally = Tally()
     questions = ["What is in this picture?", "Describe this picture", "What do you see?"]
-    for index, picture in enumerate(varied_shapes(128, seed=1)):
+    for index, picture in enumerate(varied_shapes(64, seed=1)):
         path = tmp_path / f"{index}.png"
         picture.draw().save(path)
         chat = [user(questions[index % len(questions)], path)]
@@ -258,7 +258,7 @@ def test_shapes_in_pictures_are_named(worker: WorkerProcess, tmp_path: Path) -> 
 
 def test_second_question_about_a_picture_is_answered(worker: WorkerProcess, tmp_path: Path) -> None:
     tally = Tally()
-    for index, picture in enumerate(varied_shapes(48, seed=2)):
+    for index, picture in enumerate(varied_shapes(24, seed=2)):
         path = tmp_path / f"{index}.png"
         picture.draw().save(path)
         question, text = [
@@ -275,7 +275,7 @@ def test_second_question_about_a_picture_is_answered(worker: WorkerProcess, tmp_
 
 def test_picture_without_a_shape_is_answered_with_a_refusal(worker: WorkerProcess, tmp_path: Path) -> None:
     tally, rng = Tally(), random.Random(3)
-    for index in range(16):
+    for index in range(8):
         path = tmp_path / f"{index}.png"
         blocks_picture(rng).save(path)
         chat = [user("What is in this picture?", path)]
