@@ -284,7 +284,7 @@ async def test_custom_sampling_is_used_for_the_next_answer(desk: Desk) -> None:
     desk.click("composer.custom.use")
     await desk.ask("Hello")
     assert desk.client.asked[-1].options.temperature == pytest.approx(0.35)
-    assert desk.text_of("composer.preset").strip().startswith("Custom")
+    assert desk.text_of("composer.preset").startswith("Custom")
 
 
 async def test_closing_the_window_quits_the_app(desk: Desk) -> None:

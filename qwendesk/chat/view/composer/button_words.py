@@ -14,8 +14,9 @@ class ButtonWords:
         self._level = 0
 
     def set(self, button: QPushButton, *texts: str) -> None:
-        """Set the three texts of a button of the row. A space keeps each off the button's icon."""
-        self._texts[button] = tuple(text and f" {text}" for text in texts)
+        """Set the three texts of a button of the row. A space keeps each off the button's icon, if it has one."""
+        has_icon = not button.icon().isNull()
+        self._texts[button] = tuple(f" {text}" if text and has_icon else text for text in texts)
         button.setText(self._texts[button][self._level])
 
     def fit(self) -> None:
