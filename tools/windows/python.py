@@ -37,6 +37,8 @@ BECAUSE_OF_WINE = {"numpy": "numpy==2.2.1"}
 """From release 2.3 on numpy calls a function of the C runtime that Wine 10 lacks (crealf)."""
 
 _TOOLS = WINDOWS / "tools"
+COMPILER = "x86_64-w64-mingw32ucrt-gcc -O1 -shared -static-libgcc -s"
+"""Makes a DLL that stands in for one that Wine lacks."""
 _ICU_STUB = Path(__file__).with_name("icu_stub.c")
 PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)(?:; python_version (<|>=) '3\.12')?$", re.MULTILINE)
 """A pin: name, release, and whether only an older Python takes it ("<")."""
@@ -83,8 +85,7 @@ def install_libraries(constraints: str) -> None:
     source = ENGINE.parent / _ICU_STUB.name
     shutil.copy(_ICU_STUB, source)
     library = inside(SITE_PACKAGES / "PySide6" / "icuuc.dll")
-    compiler = "x86_64-w64-mingw32ucrt-gcc -O1 -shared -static-libgcc -s"
-    chroot.run("Compiling the stand-in for icuuc.dll", f"{compiler} -o {library} {inside(source)}", "icu")
+    chroot.run("Compiling the stand-in for icuuc.dll", f"{COMPILER} -o {library} {inside(source)}", "icu")
 
 
 def install_app(project: Mapping[str, Any]) -> None:

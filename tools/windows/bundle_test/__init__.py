@@ -8,6 +8,7 @@ from qwendesk import __version__
 from tools.setup.project import ROOT, WORK, SetupError
 from tools.windows import bundle, chroot, innosetup, tree, wine32
 from tools.windows.folders import BUNDLE, BUNDLE_TEST, inside
+from tools.windows.python import COMPILER
 
 OLDER = "0.0.1"
 """Version of the installer that the update starts from. It has the same files, so only the update itself is tried."""
@@ -18,6 +19,7 @@ RESULTS = WORK / "windows-bundle-test"
 _SCRIPT = """
 openbox &
 wine wineboot --init </dev/null
+cp {colours} "$WINEPREFIX/drive_c/windows/system32/mscms.dll"
 code=0
 python3 -m tools.windows.bundle_test {files} 2>&1 || code=$?
 exit $code
@@ -46,10 +48,16 @@ def run(arguments: Sequence[str]) -> int:
     prefix = BUNDLE_TEST / "prefix"
     prefix.mkdir()
     PICTURES.mkdir()
-    # The last line would put menus and file types of the Windows programs into the Debian folder.
-    more = [f"WINEPREFIX={inside(prefix)}", *wine32.ENVIRONMENT[:1], "WINEDLLOVERRIDES=winemenubuilder.exe=d"]
+    colours = BUNDLE_TEST / "mscms.dll"
+    source = PROGRAM_FILES / "tools" / "windows" / "mscms_stub.c"
+    chroot.run("Compiling a stand-in for mscms.dll", f"{COMPILER} -o {inside(colours)} {inside(source)}", "mscms")
+    # winemenubuilder would put menus and file types of the Windows programs into the Debian folder.
+    overrides = "WINEDLLOVERRIDES=winemenubuilder.exe=d;mscms=n"
+    more = [f"WINEPREFIX={inside(prefix)}", *wine32.ENVIRONMENT[:1], overrides]
     files = " ".join(inside(path) for path in (PICTURES, *installers))
-    line = chroot.command(chroot.SCREEN + _SCRIPT.format(files=files), inside(PROGRAM_FILES), more)
+    line = chroot.command(
+        chroot.SCREEN + _SCRIPT.format(files=files, colours=inside(colours)), inside(PROGRAM_FILES), more
+    )
     code = chroot.run_to_log(line, BUNDLE_TEST / "log.txt", lambda text: print(text, end="", flush=True))
     shutil.copytree(PICTURES, RESULTS)
     print(f"Screenshots: {RESULTS.relative_to(ROOT)}", flush=True)
