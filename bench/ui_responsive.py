@@ -15,6 +15,8 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import qasync
 from PySide6.QtWidgets import QApplication
@@ -103,8 +105,8 @@ async def until_idle(parts: Parts) -> None:
     unsubscribe_chat()
 
 
-async def run(app: QApplication, *, quick: bool) -> None:
-    """All parts, one after the other, in one window."""
+async def run(app: QApplication, folder: Path, *, quick: bool) -> None:
+    """All parts, one after the other, in one window whose chats are saved in `folder`."""
     speed = _TOKENS_PER_S * (5 if quick else 1)
     client = FakeEngineClient(
         answers=[
@@ -116,6 +118,7 @@ async def run(app: QApplication, *, quick: bool) -> None:
     ThemeKeeper(app, "dark")
     parts = build(client, decide=decide_by_default)
     parts.window.show()
+    parts.chats.start(folder)
     keep_collector_quick()
     await asyncio.sleep(0.5)
     async with measured("nothing (other programs on this machine)"):
@@ -165,8 +168,8 @@ def main() -> int:
         os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     app = QApplication(["bench"])
     app.setQuitOnLastWindowClosed(False)
-    with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(app)) as runner:
-        runner.run(run(app, quick=quick))
+    with TemporaryDirectory() as folder, asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(app)) as runner:
+        runner.run(run(app, Path(folder), quick=quick))
     return 0
 
 

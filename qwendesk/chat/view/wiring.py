@@ -24,6 +24,7 @@ from qwendesk.chat.view.page_opener import PageOpener
 from qwendesk.chat.view.sidebar.sidebar import Sidebar
 from qwendesk.chat.view.store_notices import StoreNotices
 from qwendesk.chat.view.thread.branch_links import BranchFinder, BranchNote
+from qwendesk.chat.view.thread.rows import import_message_widgets
 from qwendesk.core.citations import SEARCH
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.options import LoadOptions
@@ -105,6 +106,7 @@ class ChatView(QObject):
     def start(self, folder: Path | None = None, may_reopen: MayReopen = always) -> None:
         """Open the stored chats, and the chat that was open last if `may_reopen` allows it."""
         self._starting = self._tasks.start(self.services.start(folder, may_reopen))
+        self._tasks.start(asyncio.to_thread(import_message_widgets))
 
     async def opened(self) -> None:
         """Wait until `start` has opened the last chat or failed. Return at once if it wasn't called."""

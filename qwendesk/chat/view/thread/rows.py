@@ -170,6 +170,13 @@ class RowPositions:
         return y + position.offset
 
 
+def import_message_widgets() -> None:
+    """Import the widgets of messages, so that the first answer needn't wait for that. Blocks for up to 0.2 s."""
+    import qwendesk.chat.view.answer.code_card  # noqa: PLC0415
+    import qwendesk.chat.view.thread.assistant_message  # noqa: PLC0415
+    import qwendesk.chat.view.thread.user_message  # noqa: F401, PLC0415
+
+
 class RowFactory(QObject):
     """Creates the widgets of rows. They share formulas, pictures and the highlighter; their signals are forwarded."""
 
@@ -193,7 +200,7 @@ class RowFactory(QObject):
         self.highlighter = Highlighter(thread)
 
     def question(self, row: Row) -> "UserMessage":
-        # Imported only now, like what an answer needs: the window opens sooner without a message.
+        # Not imported with this module, like what an answer needs: the window opens sooner (import_message_widgets).
         from qwendesk.chat.view.thread.user_message import UserMessage  # noqa: PLC0415
 
         question = UserMessage(row.turn.question, self._previews)
