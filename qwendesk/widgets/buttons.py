@@ -62,12 +62,13 @@ class IconButton(QToolButton):
 class TextButton(QPushButton):
     """A button with text and an optional icon. `kind` selects its style in the stylesheet."""
 
-    # A space keeps the text off the icon: Qt has no option for that.
-
     def __init__(
         self, text: str = "", *, kind: str = "", icon_name: str = "", role: str = "text_dim", size: int = 16
     ) -> None:
-        super().__init__(f" {text}" if text and icon_name else text)
+        super().__init__()
+        # A space keeps the text off the icon: Qt has no option for that.
+        self._gap = " " if icon_name else ""
+        self.setText(text)
         if kind:
             self.setProperty("kind", kind)
         self.setAutoDefault(False)
@@ -75,6 +76,13 @@ class TextButton(QPushButton):
         if icon_name:
             self.themed.show(icon_name)
         app_theme().changed.connect(self._on_theme)
+
+    def setText(self, text: str) -> None:
+        super().setText(f"{self._gap}{text}" if text else "")
+
+    def text(self) -> str:
+        """Return the text without the space that keeps it off the icon."""
+        return super().text().removeprefix(self._gap)
 
     def _on_theme(self) -> None:
         self.themed.refresh()

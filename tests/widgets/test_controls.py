@@ -1,4 +1,4 @@
-"""The marks of lists and check boxes can be seen."""
+"""The marks of lists and check boxes can be seen, and the text of a button stands off its icon."""
 
 from collections.abc import Iterator
 
@@ -6,8 +6,9 @@ import pytest
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLineEdit, QToolButton, QWidget
+from PySide6.QtWidgets import QLineEdit, QPushButton, QToolButton, QWidget
 
+from qwendesk.widgets.buttons import TextButton
 from qwendesk.widgets.controls import CheckBox, ComboBox, add_clear_button
 from qwendesk.widgets.theme_keeper import ThemeKeeper
 
@@ -59,3 +60,16 @@ def test_the_clear_button_empties_the_field_and_is_shown_while_there_is_text(hol
     QTest.mouseClick(button, Qt.MouseButton.LeftButton)
     assert field.text() == ""
     assert not button.isVisible()
+
+
+@pytest.mark.parametrize(("icon_name", "drawn"), [("copy", " Copy"), ("", "Copy")])
+def test_one_space_keeps_the_text_of_a_button_off_its_icon(
+    keeper: ThemeKeeper, holder: QWidget, icon_name: str, drawn: str
+) -> None:
+    button = TextButton("Copy", icon_name=icon_name)
+    button.setParent(holder)
+    assert (button.text(), QPushButton.text(button)) == ("Copy", drawn)
+    button.setText("")
+    assert not QPushButton.text(button)
+    button.setText("Copy")
+    assert QPushButton.text(button) == drawn

@@ -96,7 +96,7 @@ async def test_search_and_page_are_asked_about_and_read(desk: Desk, monkeypatch:
         await load(desk)
         choose(desk, "web_search")
         choose(desk, "read_page")
-        assert button(desk).text().strip() == "Tools: 2"
+        assert button(desk).text() == "Tools: 2"
         desk.client.answers = [
             ScriptedAnswer(calls=(ToolCall("web_search", '{"query": "why do boats float"}'),)),
             ScriptedAnswer(calls=(ToolCall("read_page", json.dumps({"url": address})),)),

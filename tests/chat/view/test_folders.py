@@ -23,7 +23,7 @@ def pick(desk: Desk, folder: Path) -> None:
 
 
 def shown(desk: Desk, folder: Path) -> str:
-    return desk.text_of(f"composer.folder.{folder}").strip()
+    return desk.text_of(f"composer.folder.{folder}")
 
 
 def in_menu(desk: Desk, folder: Path) -> str:

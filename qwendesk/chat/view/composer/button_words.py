@@ -14,10 +14,9 @@ class ButtonWords:
         self._level = 0
 
     def set(self, button: QPushButton, *texts: str) -> None:
-        """Set the three texts of a button of the row. A space keeps each off the button's icon, if it has one."""
-        has_icon = not button.icon().isNull()
-        self._texts[button] = tuple(f" {text}" if text and has_icon else text for text in texts)
-        button.setText(self._texts[button][self._level])
+        """Set the three texts of a button of the row."""
+        self._texts[button] = texts
+        button.setText(texts[self._level])
 
     def fit(self) -> None:
         """Show the longest texts that fit beside all else that the row shows now. Call this after it was laid out."""

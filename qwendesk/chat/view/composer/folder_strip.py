@@ -72,6 +72,6 @@ class FolderStrip(QWidget):
 def _show_state(button: TextButton, folder: str, state: FolderState | None) -> None:
     name = Path(folder).name or folder
     text = name if state is None else tr("{0}: {1}", name, state_text(state))
-    button.setText(f" {text}".replace("&", "&&"))
+    button.setText(text.replace("&", "&&"))
     button.themed.show("folder", "text_warn" if state is not None and has_problem(state) else "text_link")
     describe(button, f"composer.folder.{folder}", text, tr("What is read in {0}", folder))

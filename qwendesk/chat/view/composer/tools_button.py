@@ -180,7 +180,7 @@ class ToolsButton(TextButton):
     def _show_text(self) -> None:
         n_active = len(self.choice.active) if self.isEnabled() else 0
         long = tr("Tools: {0}", n_active) if n_active else tr("Tools")
-        short = f" {n_active}" if n_active else ""
-        self._words.set(self, f" {long}", short, short)
+        short = str(n_active) if n_active else ""
+        self._words.set(self, long, short, short)
         restyle(self, "active", "true" if n_active else "")
         self.themed.show("tool", "text" if n_active else "text_dim")

@@ -50,7 +50,7 @@ class BranchLinks(QWidget):
     def _button(self, link: BranchLink) -> TextButton:
         button = TextButton("", kind="link", icon_name="branch", role="text_link", size=14)
         text = tr("Branch: “{0}”", shortened_title(link.title))
-        button.setText(" " + text.replace("&", "&&"))
+        button.setText(text.replace("&", "&&"))
         describe(button, f"thread.branchlink.{link.chat_id}", text, tr("Open the branch that was made here"))
         button.clicked.connect(lambda: self._intents.branch_opened.emit(link.chat_id))
         return button
@@ -85,7 +85,7 @@ class BranchNote(QWidget):
         self.setVisible(original is not None)
         if original is not None:
             text = tr("Branched from “{0}”", shortened_title(original.title))
-            self._link.setText(" " + text.replace("&", "&&"))
+            self._link.setText(text.replace("&", "&&"))
             describe(self._link, "chat.branchednote", text, tr("Open the original chat"))
 
     def _open_original(self) -> None:

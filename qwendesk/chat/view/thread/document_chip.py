@@ -156,7 +156,7 @@ class DocumentViewer(Dialog):
 
 def _label(words: str) -> str:
     """Return the text of a chip's button, in which "&" would mark a shortcut."""
-    return " " + words.replace("&", "&&")
+    return words.replace("&", "&&")
 
 
 def _short(name: str) -> str:

@@ -135,7 +135,7 @@ class ThinkBlock(QWidget):
             text = tr("Thinking… {0}", show_duration(elapsed) if elapsed >= 10 else f"{elapsed} s")
         else:
             text = thought_text(self._seconds, self._tokens)
-        self._header.setText(f" {text}")
+        self._header.setText(text)
         self._header.show_chevron("down" if self.is_open else "right")
         self._header.setAccessibleName(text)
 

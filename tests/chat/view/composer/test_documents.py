@@ -45,7 +45,7 @@ async def test_a_dropped_file_of_code_is_counted_sent_and_can_be_read_in_the_cha
     await desk.ask("What does it do?")
     assert desk.client.asked[-1].messages[-1].text.startswith("main.py:\n```python\nprint(1)\n")
     assert row(desk).items == ()
-    assert desk.text_of("thread.document.1").strip() == "main.py · 2 lines · 5 tokens"
+    assert desk.text_of("thread.document.1") == "main.py · 2 lines · 5 tokens"
     desk.click("thread.document.1")
     viewer = desk.window.findChild(DocumentViewer)
     assert viewer is not None

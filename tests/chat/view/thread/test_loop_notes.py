@@ -17,7 +17,7 @@ async def test_thinking_that_was_ended_can_be_continued(desk: Desk) -> None:
     await desk.until(lambda: desk.is_shown("thread.looped.1"))
     sentence = "Thinking went round in circles, so QwenDesk began the answer."
     assert desk.text_of("thread.looped.words.1") == sentence
-    assert desk.text_of("thread.footer.think.1").strip() == "Continue thinking"
+    assert desk.text_of("thread.footer.think.1") == "Continue thinking"
     note, chip = desk.find("thread.looped.1", QWidget), desk.find("thread.stats.1", QWidget)
     await desk.until(lambda: note.mapToGlobal(note.rect().bottomLeft()).y() < chip.mapToGlobal(chip.pos()).y())
     words = desk.find("thread.looped.words.1", QLabel)
