@@ -44,9 +44,9 @@ class SpeedPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Tests that process a prompt and decode after it: (n_prompt, n_gen)."""
     repeats: int = 3
     with_drafts: bool = True
-    """True if to measure answers to texts, without drafts and with."""
+    """Whether answers to texts are measured, with and without drafts."""
     with_follow_ups: bool = True
-    """True if to measure second questions about a text and a picture."""
+    """Whether second questions about a text and a picture are measured."""
     longest_fill_s: float = 600.0
     """A depth that takes longer to reach is left out."""
 
