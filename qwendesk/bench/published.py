@@ -7,6 +7,7 @@ from qwendesk.core.devices import DeviceInfo, default_gpus
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.options import LoadOptions
+from qwendesk.core.units import GIB
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.hardware.gpu_cards import find_card
 from qwendesk.hub.catalog import Catalog
@@ -41,12 +42,13 @@ def published_speeds(
         for report in catalog.contents.speeds
         if not report.has_old_engine and report.model == model.id and _is_like(report.n_bytes, facts.file_bytes)
     ]
-    cards = Counter(report.gpus for report in found)
+    cards = Counter((report.gpus, report.gpu_gb) for report in found)
     if not cards:
         return ()
-    own = [names for names in cards if _is_of(names, devices)]
+    own = [each for each in cards if _is_of(*each, devices)]
     chosen = own[0] if own else cards.most_common(1)[0][0]
-    return tuple(sorted((each for each in found if each.gpus == chosen), key=lambda each: (each.depth, each.tok_s)))
+    of_them = (each for each in found if (each.gpus, each.gpu_gb) == chosen)
+    return tuple(sorted(of_them, key=lambda each: (each.depth, each.tok_s)))
 
 
 def _is_like(one: int, other: int) -> bool:
@@ -54,10 +56,10 @@ def _is_like(one: int, other: int) -> bool:
     return high <= _LIKE_SIZE * low
 
 
-def _is_of(names: Sequence[str], devices: Sequence[DeviceInfo]) -> bool:
-    """Return whether these are the cards of this PC."""
-    reported = [find_card(name) for name in names]
-    here = [find_card(device.description or device.name) for device in default_gpus(devices)]
+def _is_of(names: Sequence[str], gib: float, devices: Sequence[DeviceInfo]) -> bool:
+    """Return whether these cards with this much memory each are those of this PC."""
+    reported = [find_card(name, round(gib * GIB)) for name in names]
+    here = [find_card(device.description or device.name, device.total_bytes) for device in default_gpus(devices)]
     return len(reported) == len(here) and all(
         one is not None and other is not None and one.is_like(other) for one, other in zip(reported, here, strict=True)
     )

@@ -3,6 +3,7 @@
 import argparse
 import math
 import re
+from collections.abc import Sequence
 
 import msgspec
 import psutil
@@ -12,7 +13,7 @@ from qwendesk.core.errors import BadOption
 from qwendesk.core.plan import MachineMemory
 from qwendesk.core.translation import tr
 from qwendesk.core.units import GIB, show_bytes
-from qwendesk.hardware.gpu_cards import KnownCard, find_card
+from qwendesk.hardware.gpu_cards import find_card, ram_bandwidth
 
 # Part of --ram that the system and a browser use.
 SYSTEM_RAM_BYTES = 3 * GIB
@@ -46,10 +47,16 @@ def add_made_up_pc_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--backend",
         choices=tuple(_BACKENDS),
-        help="the kind of engine for --gpu and --unified (default: cuda, or what suits the chip after --unified)",
+        help="the kind of engine for --gpu and --unified (default: what suits the cards or the chip)",
     )
     add("--vram", metavar="GIB[,GIB...]", help="plan for GPUs with this much memory instead of this PC's; 0: no GPU")
     add("--ram", metavar="GIB", type=float, help="plan for this much RAM instead of this PC's free RAM")
+    add(
+        "--ram-kind",
+        metavar="KIND[xCHANNELS]",
+        default="",
+        help="the kind of RAM, such as DDR5-6000, DDR4 or DDR4-3200x8 (2 channels by default)",
+    )
     add("--reserve", metavar="GIB", type=float, help="VRAM to leave free (default: as in the settings)")
 
 
@@ -81,16 +88,31 @@ def made_up_machine(options: argparse.Namespace, reserve_bytes: int) -> MachineM
         reserve_bytes=reserve_bytes,
         physical_cores=psutil.cpu_count(logical=False) or 0,
     )
-    return with_ram(machine, ram_gib)
+    return with_ram(machine, ram_gib, options.ram_kind)
 
 
-def with_ram(machine: MachineMemory, ram_gib: float | None) -> MachineMemory:
-    """Return `machine` with the RAM that --ram says, of which the system uses a part."""
+def with_ram(machine: MachineMemory, ram_gib: float | None, ram_kind: str = "") -> MachineMemory:
+    """Return `machine` with the RAM that --ram says, of which the system uses a part. Raises BadOption."""
+    if ram_kind:
+        machine = msgspec.structs.replace(machine, ram_bandwidth=kind_bandwidth(ram_kind))
     if ram_gib is None:
         return machine
     total = size_of(ram_gib, "--ram")
     available = max(total - SYSTEM_RAM_BYTES, total // 2)
     return msgspec.structs.replace(machine, ram_total_bytes=total, ram_available_bytes=available)
+
+
+def kind_bandwidth(ram_kind: str) -> tuple[float, float] | None:
+    """Return the bytes/s of the RAM that --ram-kind says; None without it. Raises BadOption."""
+    if not ram_kind:
+        return None
+    match = re.fullmatch(r"(?P<kind>.+?)(?:x(?P<channels>[1-9]\d?))?", ram_kind.upper().replace("X", "x"))
+    found = ram_bandwidth(match["kind"], int(match["channels"] or 2)) if match else None
+    if found is None:
+        raise BadOption(
+            tr("Bad option"), tr('--ram-kind takes a kind such as DDR5-6000 or DDR4x4, not "{0}".', ram_kind)
+        )
+    return found
 
 
 def size_of(gib: float | str, flag: str) -> int:
@@ -105,7 +127,7 @@ def size_of(gib: float | str, flag: str) -> int:
 
 
 def _named_gpus(options: argparse.Namespace) -> tuple[DeviceInfo, ...]:
-    backend, gpus = _BACKENDS[options.backend or "cuda"], []
+    backend, gpus = _BACKENDS[options.backend or _usual_backend(options.gpus)], []
     for number, text in enumerate(options.gpus):
         match = _GPU.fullmatch(text)
         if match is None:
@@ -114,6 +136,12 @@ def _named_gpus(options: argparse.Namespace) -> tuple[DeviceInfo, ...]:
         free = total if match["free"] is None else min(size_of(match["free"], "--gpu"), total)
         gpus.append(DeviceInfo(f"{backend}{number}", match["name"].strip(), "gpu", backend, total, free))
     return tuple(gpus)
+
+
+def _usual_backend(gpus: Sequence[str]) -> str:
+    """Return the kind of engine that suits all these cards. One that isn't known counts as an NVIDIA card."""
+    cards = [find_card(text.partition(":")[0]) for text in gpus]
+    return "cuda" if all(card is None or card.usual_backend == "cuda" for card in cards) else "vulkan"
 
 
 def _unified_gpu(text: str, backend: str | None) -> tuple[DeviceInfo, float]:
@@ -126,10 +154,10 @@ def _unified_gpu(text: str, backend: str | None) -> tuple[DeviceInfo, float]:
         raise BadOption(tr("Bad option"), tr('--unified takes GIB, NAME:GIB or NAME:GIB:LIMIT_GIB, not "{0}".', text))
     total = size_of(match["total"], "--unified")
     name = (match["name"] or "").strip()
-    card = find_card(name) or find_card(f"Apple {name}")
+    card = find_card(name)
     if card is not None and card.is_apple and "apple" not in name.lower():
         name = f"Apple {name}"
-    backend = backend or _usual_backend(card)
+    backend = backend or (card.usual_backend if card is not None and card.shares_ram else "cuda")
     limit = total
     if match["limit"] is not None:
         limit = min(size_of(match["limit"], "--unified"), total)
@@ -139,13 +167,6 @@ def _unified_gpu(text: str, backend: str | None) -> tuple[DeviceInfo, float]:
     unnamed = "Apple GPU" if backend == "metal" else tr("GPU with {0} of shared memory", show_bytes(total))
     ggml_name = _BACKENDS[backend]
     return DeviceInfo(f"{ggml_name}0", name or unnamed, kind, ggml_name, limit, limit), total / GIB
-
-
-def _usual_backend(card: KnownCard | None) -> str:
-    """Return the kind of engine that suits a chip with unified memory."""
-    if card is None or not card.shares_ram:
-        return "cuda"
-    return "metal" if card.is_apple else "vulkan" if card.chip == "Strix Halo" else "cuda"
 
 
 def _gpus_of_sizes(sizes: str) -> tuple[DeviceInfo, ...]:

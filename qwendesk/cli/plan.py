@@ -127,7 +127,7 @@ async def _machine(options: argparse.Namespace, gpus: Sequence[GpuReading], term
         gpu_factor=MeasuredSpeeds().gpu_factor,
         readings=gpus,
     )
-    return with_ram(here, options.ram)
+    return with_ram(here, options.ram, options.ram_kind)
 
 
 async def _plan(

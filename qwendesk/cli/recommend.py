@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import psutil
 
-from qwendesk.cli.made_up_pc import add_made_up_pc_options, is_made_up, made_up_machine, size_of
+from qwendesk.cli.made_up_pc import add_made_up_pc_options, is_made_up, kind_bandwidth, made_up_machine, size_of
 from qwendesk.cli.plan import devices_here
 from qwendesk.cli.terminal import Interrupts, Terminal
 from qwendesk.core.devices import DeviceInfo
@@ -23,6 +23,7 @@ from qwendesk.core.translation import mark, tr
 from qwendesk.core.units import MIB, show_expected, show_tokens
 from qwendesk.engines.measured_speeds import MeasuredSpeeds
 from qwendesk.hardware.drives import drive_of
+from qwendesk.hardware.ram_modules import ram_bandwidth_here
 from qwendesk.hardware.snapshot_reader import read_gpus
 from qwendesk.hub.catalog import Catalog, load_catalog
 from qwendesk.hub.catalog_updates import CatalogStore, LastLookUp
@@ -91,13 +92,16 @@ async def _pc(options: argparse.Namespace, terminal: Terminal) -> Pc:
     if is_made_up(options):
         machine = made_up_machine(options, reserve_bytes)
         devices = tuple(_with_free_memory(device, reserve_bytes) for device in machine.devices)
-        return make_pc(devices, machine.ram_total_bytes, reserve_bytes)
+        return make_pc(devices, machine.ram_total_bytes, reserve_bytes, ram_bandwidth=machine.ram_bandwidth)
     devices = (await devices_here(terminal)).devices
     drive = await asyncio.to_thread(drive_of, Path(read_folders().models[0]))
     readings = await asyncio.to_thread(read_gpus)
     ram_bytes = psutil.virtual_memory().total if options.ram is None else size_of(options.ram, "--ram")
     factor = MeasuredSpeeds().gpu_factor
-    return make_pc(devices, ram_bytes, reserve_bytes, gpu_factor=factor, readings=readings, drive=drive)
+    bandwidth = kind_bandwidth(options.ram_kind) or ram_bandwidth_here()
+    return make_pc(
+        devices, ram_bytes, reserve_bytes, gpu_factor=factor, readings=readings, drive=drive, ram_bandwidth=bandwidth
+    )
 
 
 def _with_free_memory(device: DeviceInfo, reserve_bytes: int) -> DeviceInfo:

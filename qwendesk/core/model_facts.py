@@ -98,6 +98,13 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     """Tokens that a layer with a sliding window looks back."""
     sliding_layers: tuple[bool, ...] = ()
     """For each layer whether it has a sliding window; () if none has."""
+    sliding_key_length: int = 0
+    """Of the layers with a sliding window, where it differs; 0 where it doesn't."""
+    sliding_value_length: int = 0
+    layer_heads_kv: tuple[int, ...] = ()
+    """`head_count_kv` of each layer where they differ; else ()."""
+    shared_kv_layers: int = 0
+    """The last so many layers use the KV caches of layers before them."""
     ssm_conv_kernel: int = 0
     ssm_state_size: int = 0
     ssm_group_count: int = 0

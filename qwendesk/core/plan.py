@@ -45,8 +45,8 @@ class MachineMemory(msgspec.Struct, frozen=True, kw_only=True):
     unplanned_bytes: tuple[tuple[str, int], ...] = ()
     """Device name and bytes to add: memory that a plan left out and the engine's dry run found."""
     physical_cores: int = 0
-    ram_bandwidth: float | None = None
-    """Bytes/s if measured on this PC; None uses a typical value."""
+    ram_bandwidth: tuple[float, float] | None = None
+    """Lowest and highest bytes/s of its kind and channels; None if they aren't known."""
     gpu_factor: float = 1.0
     """By how much the GPUs were faster than estimated, as measured on this PC; 1 before any measurement."""
     drive: DriveKind = ""

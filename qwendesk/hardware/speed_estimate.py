@@ -1,12 +1,14 @@
 """Estimates the generation speed of a plan by the bandwidth of the memories that it reads.
 
-The result is two ranges, for the start of a chat and for a long chat. Measurements on this PC replace it.
-
-`python -m bench.speeds` checks them against the user reports of the catalog.
+The result is two ranges, for the start of a chat and for a long chat. Measurements on this PC replace it. Bandwidths
+are what memory clock and bus allow (gpu_cards.py); the share of them that is reached is here.
 
 The numbers are checked against user reports by `python -m bench.speeds`. Each class has two, for a reason that is given
 with it; no number belongs to a single card.
 """
+
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import msgspec
 
@@ -22,7 +24,10 @@ from qwendesk.hardware.model_memory import kv_bytes, split_weights
 LONG_TOKENS = 131_072
 # Context at the start of a chat in the estimate.
 START_TOKENS = 2_048
-_RAM_SHARE = (0.55, 0.85)
+# Shares of the RAM's bandwidth that the CPU reaches while it reads experts, and when it computes everything.
+#
+# The second is lower, because the CPU has to compute too: 5-6 tok/s were reported where the RAM would allow 30.
+_RAM_SHARE, _CPU_ALONE_SHARE = (0.468, 0.753), (0.187, 0.664)
 # Bytes/s from an SSD of weights that don't fit in RAM: SATA or a slow one, and a fast one with NVMe.
 #
 # Experts that are chosen often stay in RAM, which is why it isn't slower than that.
@@ -33,10 +38,12 @@ _SSD_TABLE_S = (2e-3, 0.2e-3)
 # Flash-Next reads 16 rows. A user reports 5% less speed than from RAM with an SSD (unslothai/llama.cpp#137), and 5
 # instead of 22 tok/s with a hard disk (unslothai/llama.cpp#169).
 _HARD_DISK_TABLE_S = (0.2, 0.12)
-# Lower than with a GPU, because the CPU has to compute too: 5-6 tok/s were reported where the RAM would allow 30.
-_CPU_ALONE_SHARE = (0.22, 0.75)
 # Seconds lost for synchronization when GPU and CPU share a layer: slowest and fastest.
 _HOP_S = (0.08e-3, 0.02e-3)
+# Times that the indexer's keys are read for each token: the pinned engine pools all of them anew (llama.cpp#29751).
+#
+# From the reports of Flash-Next: 22, 13 and 9 tok/s after 2K, 60K and 123K tokens on a Strix Halo.
+_INDEXER_READS = 20
 # Which end of the ranges counts.
 SLOW, FAST = 0, 1
 
@@ -100,11 +107,11 @@ def token_rates(facts: ModelFacts, options: LoadOptions, machine: MachineMemory,
     """Return the costs of a token after `depth` tokens. `bound` is SLOW or FAST."""
     gpus, has_experts = planned_gpus(machine, options), bool(facts.expert_count)
     is_alone = not gpus or options.n_gpu_layers == 0
-    links = dict(machine.pcie_bandwidth)
+    links, ram = dict(machine.pcie_bandwidth), machine.ram_bandwidth or RAM_BANDWIDTH
     rates = []
     for device in (gpu.device for gpu in gpus):
         name = device.description or device.name
-        bandwidth = gpu_bandwidth(name, device.total_bytes, shares_ram=device.shares_ram)[bound]
+        bandwidth = gpu_bandwidth(name, device.total_bytes, ram if device.shares_ram else None)[bound]
         kind = gpu_speed(device, has_experts=has_experts)
         link = links.get(device.name, pcie_bandwidth(None, None))
         rates.append(
@@ -119,12 +126,18 @@ def token_rates(facts: ModelFacts, options: LoadOptions, machine: MachineMemory,
     whole = kv_bytes(facts, options, options.n_ctx or facts.context_length)
     return TokenRates(
         gpus=tuple(rates),
-        ram_byte_s=1 / ((machine.ram_bandwidth or RAM_BANDWIDTH[bound]) * ram_share),
+        ram_byte_s=1 / (ram[bound] * ram_share),
         disk_byte_s=1 / _DISK_BANDWIDTH[bound],
         routed_share=facts.expert_used_count / facts.expert_count if has_experts else 1.0,
-        kv_share=filled / max(whole, 1),
+        kv_share=_indexer_reads(facts) * filled / max(whole, 1),
         table_s=(_HARD_DISK_TABLE_S if machine.drive == "hdd" else _SSD_TABLE_S)[bound],
     )
+
+
+def _indexer_reads(facts: ModelFacts) -> float:
+    """Return by how much more the engine reads of a KV cache with an indexer than is in it."""
+    heads = facts.head_count_kv * (facts.key_length + facts.value_length)
+    return (heads + _INDEXER_READS * facts.indexer_key_length) / max(heads + facts.indexer_key_length, 1)
 
 
 def _seconds(facts: ModelFacts, memory: MemoryUse, machine: MachineMemory, rates: TokenRates) -> float:
@@ -163,31 +176,39 @@ class GpuSpeed(msgspec.Struct, frozen=True):
     """Seconds that a layer takes in addition, to start kernels and choose experts."""
 
 
-_SHARE = (0.6, 0.85)
-# Cards before Ampere compute more than they read: they have no fast half precision, or older tensor cores.
-_OLD_SHARE = (0.45, 0.7)
 # A layer of experts starts about three times as many kernels as a dense one.
 _MIXTURE_S, _DENSE_S = (0.19e-3, 0.1e-3), (0.09e-3, 0.03e-3)
-# llama.cpp records a whole token as one CUDA graph on Ampere and later only: older cards start each kernel alone.
-_OLD_FACTOR = 4.0
-# Metal encodes each kernel anew for each token, and a Mac's GPU starts them slower.
-_METAL_FACTOR = 2.5
-# A Strix Halo took 2.6 ms longer for each token with ROCm than with Vulkan, in 40 layers of experts (opcnew.com).
+# For generations of cards the share of their bandwidth, and how much longer kernels take to start.
+_MODERN = ((0.6, 0.85), 1.0)
+# NVIDIA before Ampere computes more than it reads: no fast half precision, or older tensor cores. The GTX 16 has none.
 #
+# Pascal starts each kernel alone, where llama.cpp records a whole token of later cards as one CUDA graph. On Volta
+# and Turing that is new and gained little (llama.cpp#25749).
+_OLD_NVIDIA = ((0.45, 0.7), 4.0)
+# AMD before RDNA has no fast kernels for quantized matrices: two MI50 read a 27B in Q4_1 with 44% (26 tok/s).
+_OLD_AMD = ((0.35, 0.65), 4.0)
+# A B70 generates 32 tok/s with 35B-A3B in UD-Q6_K, a third of what its bandwidth lets expect (intel/llm-scaler#371).
+#
+# Vulkan's kernels for quantized matrices are made for other GPUs: a B50 is five times as fast with SYCL on Q6_K.
+_INTEL = ((0.3, 0.8), 4.0)
+_BY_GENERATION = MappingProxyType(
+    {
+        **dict.fromkeys(("Kepler", "Maxwell", "Pascal", "Volta", "Turing"), _OLD_NVIDIA),
+        **dict.fromkeys(("GCN", "CDNA"), _OLD_AMD),
+        **dict.fromkeys(("Alchemist", "Battlemage"), _INTEL),
+    }
+)
+# Metal encodes each kernel anew for each token, and a Mac's GPU starts them slower.
+#
+# A Strix Halo took 2.6 ms longer for each token with ROCm than with Vulkan, in 40 layers of experts (opcnew.com).
 # Vulkan needs no factor: it submits many kernels at once.
-_ROCM_FACTOR = 1.5
+_FACTORS: Mapping[str, float] = MappingProxyType({"metal": 2.5, "rocm": 1.5})
 
 
 def gpu_speed(device: DeviceInfo, *, has_experts: bool) -> GpuSpeed:
     """Return how fast `device` works on a mixture of experts or on a dense model."""
-    card, backend = find_card(device.description or device.name), backend_of(device)
-    is_old = card is not None and card.is_before_ampere
-    factor = 1.0
-    if is_old:
-        factor = _OLD_FACTOR
-    elif backend == "metal":
-        factor = _METAL_FACTOR
-    elif backend == "rocm":
-        factor = _ROCM_FACTOR
+    card = find_card(device.description or device.name, device.total_bytes)
+    share, factor = _MODERN if card is None else _BY_GENERATION.get(card.generation, _MODERN)
+    factor = max(factor, _FACTORS.get(backend_of(device), 1.0))
     slow, fast = _MIXTURE_S if has_experts else _DENSE_S
-    return GpuSpeed(_OLD_SHARE if is_old else _SHARE, (slow * factor, fast * factor))
+    return GpuSpeed(share, (slow * factor, fast * factor))

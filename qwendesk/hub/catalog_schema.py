@@ -189,6 +189,8 @@ class SpeedReport(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknow
     """0 if the source doesn't say."""
     ram_kind: str = ""
     """Such as "DDR4-2667", on which the speed of weights in RAM depends; "" if the source doesn't say."""
+    ram_channels: int = 0
+    """0 if the source doesn't say."""
     backend: SpeedBackend = ""
     quant: str
     n_bytes: Size

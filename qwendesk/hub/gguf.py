@@ -26,7 +26,14 @@ from qwendesk.hub.gguf_types import quant_name
 # llama.cpp's default for the Qwen3.5 architectures.
 _DEFAULT_ATTENTION_INTERVAL = 4
 # llama.cpp's default for architectures with sliding windows: in each group of so many layers, the last has none.
-_SLIDING_PERIODS = MappingProxyType({"gemma2": 2, "gemma3": 6, "gemma3n": 5, "gpt-oss": 2, "cohere2": 4, "olmo2": 4})
+_SLIDING_PERIODS = MappingProxyType(
+    {
+        "gemma2": 2, "gemma3": 6, "gemma3n": 5, "gpt-oss": 2, "cohere2": 4, "olmo2": 4, "afmoe": 4, "exaone-moe": 4,
+        "mellum": 4, "plamo3": 8,
+    }
+)  # fmt: skip
+# Layers of gemma3n that have KV caches, which the others use. Headers don't say it (gemma3n.cpp).
+_GEMMA3N_CACHES = 20
 
 
 def first_shard(path: Path) -> Path:
@@ -131,6 +138,10 @@ def facts_of(source: ByteSource, path: str) -> ModelFacts:
         full_attention_interval=_attention_interval(header, architecture),
         sliding_window=header.number(f"{of_model}.attention.sliding_window"),
         sliding_layers=_sliding_layers(header, architecture, block_count),
+        sliding_key_length=header.number(f"{of_model}.attention.key_length_swa"),
+        sliding_value_length=header.number(f"{of_model}.attention.value_length_swa"),
+        layer_heads_kv=_layer_heads_kv(header, of_model, block_count),
+        shared_kv_layers=_shared_kv_layers(header, architecture, block_count),
         ssm_conv_kernel=header.number(f"{of_model}.ssm.conv_kernel"),
         ssm_state_size=header.number(f"{of_model}.ssm.state_size"),
         ssm_group_count=header.number(f"{of_model}.ssm.group_count"),
@@ -208,6 +219,20 @@ def _sliding_layers(header: GgufHeader, architecture: str, block_count: int) -> 
         return tuple(map(bool, stated[:block_count]))
     period = header.number(f"{architecture}.attention.sliding_window_pattern") or _SLIDING_PERIODS.get(architecture, 0)
     return tuple((layer + 1) % period > 0 for layer in range(min(block_count, MAX_BLOCKS))) if period else ()
+
+
+def _layer_heads_kv(header: GgufHeader, of_model: str, block_count: int) -> tuple[int, ...]:
+    """Return the KV heads of each layer; () where all have as many."""
+    listed = header.values.get(f"{of_model}.attention.head_count_kv")
+    if not isinstance(listed, tuple) or len(listed) < block_count or len(set(listed)) == 1:
+        return ()
+    return tuple(max(int(heads), 0) for heads in listed[:block_count])
+
+
+def _shared_kv_layers(header: GgufHeader, architecture: str, block_count: int) -> int:
+    if architecture == "gemma3n":
+        return max(block_count - _GEMMA3N_CACHES, 0)
+    return min(header.number(f"{architecture}.attention.shared_kv_layers"), block_count)
 
 
 def _projection_dim(header: GgufHeader) -> int:

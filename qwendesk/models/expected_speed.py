@@ -153,9 +153,9 @@ def _has_same_cards(report: SpeedReport, pc: Pc) -> bool:
         return False
     if report.placement != "vram" and any(not _has_memory(gpu.total_bytes, report.gpu_gb) for gpu in pc.gpus):
         return False
-    left = [find_card(name) for name in report.gpus]
+    left = [find_card(name, round(report.gpu_gb * GIB)) for name in report.gpus]
     for gpu in pc.gpus:
-        card = find_card(gpu.description or gpu.name)
+        card = find_card(gpu.description or gpu.name, gpu.total_bytes)
         like = next((each for each in left if card is not None and each is not None and card.is_like(each)), None)
         if like is None:
             return False

@@ -57,6 +57,8 @@ class Pc(msgspec.Struct, frozen=True, kw_only=True):
     """Name of an integrated GPU and the bytes that the firmware sets aside for it, which are not part of the RAM."""
     drive: DriveKind = ""
     """The drive of the folder that models are downloaded to."""
+    ram_bandwidth: tuple[float, float] | None = None
+    """As in MachineMemory."""
 
     @property
     def is_unified(self) -> bool:
@@ -168,6 +170,7 @@ def make_pc(
     gpu_factor: float = 1.0,
     readings: Sequence[GpuReading] = (),
     drive: DriveKind = "",
+    ram_bandwidth: tuple[float, float] | None = None,
 ) -> Pc:
     """Return this PC as the engine sees it. GPUs of unknown memory size are left out."""
     gpus = tuple(gpu for gpu in usable_gpus(devices, LoadOptions(model="")) if gpu.total_bytes)
@@ -182,6 +185,7 @@ def make_pc(
         gpu_factor=gpu_factor,
         carve_outs=carve_outs(gpus, readings),
         drive=drive,
+        ram_bandwidth=ram_bandwidth,
     )
 
 
@@ -232,6 +236,7 @@ def machine_memory(pc: Pc) -> MachineMemory:
         gpu_factor=pc.gpu_factor,
         carve_outs=pc.carve_outs,
         drive=pc.drive,
+        ram_bandwidth=pc.ram_bandwidth,
     )
 
 

@@ -18,6 +18,7 @@ from qwendesk.engine.protocol import Devices
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.measurements import Measurements
 from qwendesk.hardware.engine_gpus import gpus_for_models, sees_card
+from qwendesk.hardware.ram_modules import ram_bandwidth_here
 from qwendesk.hardware.snapshot import Snapshot
 from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.catalog_schema import CatalogFile, CatalogModel, Repository
@@ -184,6 +185,7 @@ class OffersService:
             self._measured.speeds.gpu_factor,
             self._measured.gpus,
             self._find_drive(),
+            ram_bandwidth_here(),
         )
         catalog = self._catalog.store.catalog
         offers = make_offers(catalog, pc, with_pictures=with_pictures)

@@ -62,6 +62,31 @@ def test_a_sliding_window_keeps_itself_and_one_batch() -> None:
     assert checkpoint_bytes(facts, OPTIONS, 4096) == 15 * MIB
 
 
+@pytest.mark.parametrize(
+    ("layers", "shared", "heads", "whole", "mib"),
+    [
+        # gemma 4 31B: 50 layers x 1,536 tokens x 16 heads x 256, 10 x 32,768 x 4 x 512, keys and values of 2 bytes
+        (60, 0, (16, 16, 16, 16, 16, 4), 10, 50 * 24 + 10 * 256),
+        # E4B: of 42 layers the first 24 have a cache; 20 windows of 512 and 4 whole ones, 2 heads each
+        (42, 18, (2,), 4, 20 * 2 + 4 * 128),
+    ],
+)
+def test_layers_with_windows_may_have_other_heads(
+    layers: int, shared: int, heads: tuple[int, ...], whole: int, mib: int
+) -> None:
+    """llama.cpp makes one cache for layers with a window and one for the others, none for those that share."""
+    window = 1_024 if len(heads) > 1 else 512
+    facts = ModelFacts(
+        path="m.gguf", file_bytes=1, kind="model", architecture="gemma4", block_count=layers, embedding_length=5_376,
+        head_count=32, head_count_kv=max(heads), key_length=512, value_length=512, sliding_window=window,
+        sliding_layers=((True,) * 5 + (False,)) * (layers // 6), sliding_key_length=256, sliding_value_length=256,
+        layer_heads_kv=heads * (layers // 6) if len(heads) > 1 else (), shared_kv_layers=shared,
+    )  # fmt: skip
+
+    assert sum(not slides for slides in facts.sliding_layers[: layers - shared]) == whole
+    assert kv_bytes(facts, OPTIONS, 32_768) == mib * MIB
+
+
 def test_the_context_is_rounded_up_as_the_engine_does() -> None:
     assert kv_bytes(moe_35b(), OPTIONS, 1) == kv_bytes(moe_35b(), OPTIONS, 256)
 

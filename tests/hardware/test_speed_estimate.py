@@ -9,7 +9,7 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import MachineMemory, SpeedEstimate
 from qwendesk.core.units import GIB
 from qwendesk.hardware.engine_gpus import link_speeds
-from qwendesk.hardware.gpu_cards import find_card, gpu_bandwidth, pcie_bandwidth
+from qwendesk.hardware.gpu_cards import gpu_bandwidth, pcie_bandwidth
 from qwendesk.hardware.planner import fixed_plan
 from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.hub.catalog import load_catalog
@@ -54,43 +54,6 @@ def test_long_chats_experts_in_ram_and_slow_cards_are_slower() -> None:
     assert dense.start[1] < fast.start[1] / 2
 
 
-@pytest.mark.parametrize(
-    ("name", "gib", "gb_s"),
-    [
-        ("NVIDIA GeForce RTX 4090", 24, 1008),
-        ("NVIDIA GeForce RTX 4090 Laptop GPU", 16, 576),
-        ("NVIDIA GeForce RTX 4070 Ti SUPER", 16, 672),
-        ("NVIDIA GeForce RTX 3060", 12, 360),
-        ("AMD Radeon RX 7900 XTX (RADV NAVI31)", 24, 960),
-        ("Intel(R) Arc(TM) B580 Graphics", 12, 456),
-        ("Apple M4 Pro", 48, 273),
-        ("Tesla P40", 24, 346),
-        ("Tesla V100-SXM2-32GB", 32, 900),
-        ("Tesla P100-PCIE-12GB", 12, 549),
-        ("AMD Radeon AI PRO R9700 (RADV GFX1201)", 32, 640),
-        ("AMD Radeon RX 9060 XT", 16, 320),
-        ("AMD Radeon RX 7900 GRE", 16, 576),
-        ("Intel(R) Arc(TM) A770 Graphics (DG2)", 16, 560),
-        ("Intel(R) Arc(TM) B570 Graphics", 10, 380),
-        ("Radeon 8060S Graphics (RADV GFX1151)", 96, 256),
-        ("NVIDIA GB10", 128, 273),
-        ("NVIDIA A100-SXM4-80GB", 80, 2039),
-    ],
-)
-def test_gpus_are_recognised_by_name(name: str, gib: int, gb_s: int) -> None:
-    assert gpu_bandwidth(name, gib * GIB) == (gb_s * 1e9, gb_s * 1e9)
-
-
-def test_one_name_with_two_memories_is_a_range() -> None:
-    assert gpu_bandwidth("Apple M4 Max", 64 * GIB) == (410e9, 546e9)
-
-
-@pytest.mark.parametrize("name", ["NVIDIA T400", "AMD Radeon RX 580 Series", "Quadro P4000", "NVIDIA GeForce GT 1030"])
-def test_part_of_a_longer_name_is_no_card(name: str) -> None:
-    """ "P4" in "P4000" and "T4" in "T400" are other cards."""
-    assert find_card(name) is None
-
-
 def test_unknown_gpu_gets_the_range_of_its_memory_size() -> None:
     low, high = gpu_bandwidth("Something new", 24 * GIB)
 
@@ -99,15 +62,12 @@ def test_unknown_gpu_gets_the_range_of_its_memory_size() -> None:
 
 
 def test_estimates_agree_with_the_user_reports() -> None:
-    """The targets of bench/README.md: three in four within a factor of 1.5, all of one card within 2.5."""
+    """The targets of bench/README.md, of all reports: 85% within a factor of 1.5, at most five beyond 2.5."""
     catalog = load_catalog()
-    compared = [speeds.compare(report, catalog) for report in catalog.contents.speeds]
-    rows = [row for row in compared if row.counts]
-    far = [f"{row.report.model} {row.report.gpus} {row.ratio:.2f}" for row in rows if row.factor > speeds.FAR]
+    rows = [speeds.compare(report, catalog) for report in catalog.contents.speeds]
 
-    assert len(rows) >= 60
-    assert sum(row.factor <= speeds.CLOSE for row in rows) >= 0.75 * len(rows)
-    assert not far
+    assert len(rows) >= 75
+    assert speeds.is_met(rows), speeds.summary(rows)
 
 
 @pytest.mark.parametrize(

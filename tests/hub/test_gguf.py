@@ -192,6 +192,24 @@ def test_layers_with_sliding_windows(
     assert facts.sliding_window == 512
 
 
+def test_layers_of_gemma_4_differ(tmp_path: Path) -> None:
+    """Its layers with a sliding window have other heads, and its last layers use the caches of earlier ones."""
+    values: dict[str, Value] = {
+        "general.architecture": "gemma4",
+        "gemma4.block_count": 6,
+        "gemma4.attention.head_count_kv": [16, 16, 4, 16, 16, 4],
+        "gemma4.attention.key_length": 512,
+        "gemma4.attention.key_length_swa": 256,
+        "gemma4.attention.value_length_swa": 256,
+        "gemma4.attention.shared_kv_layers": 2,
+    }
+    facts = read_facts(write_model(tmp_path / "a.gguf", values))
+
+    assert facts.layer_heads_kv == (16, 16, 4, 16, 16, 4)
+    assert (facts.key_length, facts.sliding_key_length, facts.sliding_value_length) == (512, 256, 256)
+    assert facts.shared_kv_layers == 2
+
+
 def test_next_token_layers_have_no_kv_cache(tmp_path: Path) -> None:
     values = model_values(qwen35moe__block_count=41, qwen35moe__nextn_predict_layers=1)
 
