@@ -51,7 +51,7 @@ def _part(options: type[msgspec.Struct], title: str, sentence: str) -> str:
 def _row(entry: Entry) -> str:
     setting = entry.setting
     label = f"**{setting.label}**" if setting.basic else setting.label
-    takes = accepted_values(entry).removeprefix("one of ")
+    takes = accepted_values(entry)
     unit = f" ({setting.unit})" if setting.unit else ""
     flag = f" llama.cpp: `{setting.flag}`." if setting.flag else ""
     source = f" Source: {setting.source}." if setting.source else ""

@@ -87,7 +87,6 @@ class ChatListService:
         current_id: str = "",
         *,
         on_deleted: Callable[[Iterable[str]], None] = lambda _chat_ids: None,
-        now: Callable[[], float] = time.time,
     ) -> None:
         """`current_id` is the id of the empty chat that the app starts with.
 
@@ -96,7 +95,6 @@ class ChatListService:
         self._saver = saver
         self._on_deleted = on_deleted
         self.drafts = drafts
-        self._now = now
         self._store: Store | None = None
         self._opened_store: asyncio.Future[tuple[Store | None, StoreReport | None]] | None = None
         self._current_id = current_id or new_id()
@@ -108,7 +106,7 @@ class ChatListService:
         self._writes = PendingWrites(self._report)
         self._subscribers = Subscribers[ChatListEvent]()
         self.folders = FolderList(self._writes, self._update_state)
-        self.chats = ListedChats(self._writes, self.folders, self._update_state, now=now)
+        self.chats = ListedChats(self._writes, self.folders, self._update_state)
         self._daily_backup = DailyBackup(self._report)
         self._unsubscribe = saver.subscribe(self._on_saver_event)
         self.state = Observed(self._current_state())
@@ -156,7 +154,7 @@ class ChatListService:
         self._daily_backup.start(store)
 
     async def _load(self, store: Store, may_reopen: MayReopen) -> None:
-        self._writes.add(store.chats.purge(self._now()))
+        self._writes.add(store.chats.purge(time.time()))
         self._writes.add(store.attachments.clean())
         listed, last, uncopied = await asyncio.to_thread(
             lambda: (store.chats.list(), store.chats.remembered(_LAST_CHAT), store.attachments.find_uncopied())
@@ -185,7 +183,7 @@ class ChatListService:
         await self._saver.wait_for_copies()
         await self._summary_reader.wait()
         if self._store is not None and self.chats.can_restore_deleted:
-            self._writes.add(self._store.chats.purge(self._now() + 1))
+            self._writes.add(self._store.chats.purge(time.time() + 1))
             self._writes.add(self._store.attachments.clean())
         await self.wait_for_writes()
         store = (await self._opened_store)[0] if self._opened_store is not None else None

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -18,10 +17,9 @@ NEW_CHAT = ""
 class Drafts:
     """Owns the drafts of all chats. All methods are called on the event loop's thread."""
 
-    def __init__(self, *, every_s: float = SAVE_EVERY_S, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, *, every_s: float = SAVE_EVERY_S) -> None:
         self._store: ChatStore | None = None
         self._every_s = every_s
-        self._now = now
         self._unsaved: dict[str, SavedDraft] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._pending: set[asyncio.Future[Any]] = set()
@@ -58,7 +56,7 @@ class Drafts:
         unsaved, self._unsaved = self._unsaved, {}
         for key, draft in unsaved.items():
             try:
-                pending = asyncio.wrap_future(self._store.save_draft(key, draft, self._now()))
+                pending = asyncio.wrap_future(self._store.save_draft(key, draft, time.time()))
             except StoreFailure:
                 continue
             self._pending.add(pending)

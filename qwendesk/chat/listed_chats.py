@@ -85,10 +85,8 @@ class ListedChats:
         writes: PendingWrites,
         folders: FolderList,
         changed: Callable[[], None],
-        *,
-        now: Callable[[], float] = time.time,
     ) -> None:
-        self._writes, self._folders, self._changed, self._now = writes, folders, changed, now
+        self._writes, self._folders, self._changed = writes, folders, changed
         self._store: ChatStore | None = None
         self._summaries: dict[str, ChatSummary] = {}
         self._deleted: tuple[ChatSummary, ...] = ()
@@ -154,7 +152,7 @@ class ListedChats:
             return frozenset()
         self._deleted, self._undo = deleted, self._restore_deleted
         self._summaries = {each.id: each for each in self._summaries.values() if each.id not in ids}
-        self._writes.add(self._store.set_deleted([each.id for each in deleted], self._now()))
+        self._writes.add(self._store.set_deleted([each.id for each in deleted], time.time()))
         self._changed()
         return ids
 

@@ -152,9 +152,12 @@ def _is_confirmed(deletion: ModelDeletion, terminal: Terminal, *, permanently: b
         raise QwenDeskError(tr("No terminal to ask on"), tr("Add --yes to delete without confirmation."))
     for file in deletion.files:
         terminal.note(f"  {file.path}  {show_bytes(file.n_bytes)}")
-    how = tr("Permanently delete") if permanently else tr("Move to the trash")
-    count = tr_n("{0} file", "{0} files", len(deletion.files))
-    terminal.note(f"{how}: {count}, {show_bytes(deletion.n_bytes)}? [y/N]")
+    count, size = len(deletion.files), show_bytes(deletion.n_bytes)
+    terminal.note(
+        tr_n("Permanently delete {0} file ({1})? [y/N]", "Permanently delete {0} files ({1})? [y/N]", count, size)
+        if permanently
+        else tr_n("Move {0} file ({1}) to the trash? [y/N]", "Move {0} files ({1}) to the trash? [y/N]", count, size)
+    )
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 

@@ -72,9 +72,8 @@ def split_name(name: str) -> tuple[str, str]:
 _EXIT_NOT_DOWNLOADED = 1
 _STEP_PERCENT = 10
 _PHASES = {
-    "checking": mark("checking"),
-    "downloading": mark("downloading"),
-    "waiting": mark("waiting"),
+    "checking": mark("{0}: checked {1}% of {2}"),
+    "downloading": mark("{0}: downloaded {1}% of {2}"),
 }
 
 
@@ -154,7 +153,7 @@ class _DownloadProgress:
         if (progress.phase, percent) != self._shown:
             self._shown = (progress.phase, percent)
             size = show_bytes(self._n_bytes)
-            self._terminal.note(tr("{0}: {1} {2}% of {3}", self._name, tr(_PHASES[progress.phase]), percent, size))
+            self._terminal.note(tr(_PHASES[progress.phase], self._name, percent, size))
 
 
 def add_info(commands: "Commands") -> None:

@@ -48,7 +48,11 @@ _PLACE_TEXTS: Mapping[str, str] = MappingProxyType(
     {"gpu": mark("all on the GPU"), "split": mark("partly in RAM"), "cpu": mark("on the CPU")}
 )
 _SOURCE_TEXTS: Mapping[str, str] = MappingProxyType(
-    {"reported": mark("reported by users"), "estimated": mark("estimated"), "measured": mark("measured here")}
+    {
+        "reported": mark("{0} tok/s (reported by users)"),
+        "estimated": mark("{0} tok/s (estimated)"),
+        "measured": mark("{0} tok/s (measured here)"),
+    }
 )
 
 
@@ -200,7 +204,7 @@ def _choice_lines(number: int, choice: Choice, measured: Mapping[str, float]) ->
     lines = [
         f"{number}. {offer.id} {quant.quant}, {size_text(offer, quant)}",
         tr("Context of {0}, {1}", show_tokens(quant.fit.n_ctx), place),
-        tr("{0} tok/s ({1})", show_expected(speed), tr(_SOURCE_TEXTS[source])),
+        tr(_SOURCE_TEXTS[source], show_expected(speed)),
         tr("Why: {0}", choice.reason),
         tr("But: {0}", choice.drawback),
         *([table] if (table := table_text(quant.fit)) else []),

@@ -92,7 +92,7 @@ def reason_of(error: OSError, path: Path, *, on_windows: bool = sys.platform == 
     """
     if on_windows and isinstance(error, FileNotFoundError) and len(str(path)) >= _LONG_PATH:
         return tr(
-            "its path has {0} characters, too many for this Windows; use a folder nearer to the drive's root",
+            "path of {0} characters, too long for this Windows (try a folder nearer to the drive's root)",
             len(str(path)),
         )
     return error.strerror or str(error)

@@ -137,24 +137,22 @@ def check_all(options: msgspec.Struct) -> None:
 
 
 def _bad_value(entry: Entry, text: str) -> BadOption:
-    return BadOption(tr("Bad value"), tr("{0} can't be “{1}”: use {2}.", entry.key, text, accepted_values(entry)))
+    return BadOption(tr("Bad value"), tr("{0} can't be “{1}”. Accepted: {2}.", entry.key, text, accepted_values(entry)))
 
 
 def accepted_values(entry: Entry) -> str:
-    """Return a description of the values that `entry` accepts: "a number from 0 up to 2", "one of auto, on, off"."""
-    words = [str(choice) for choice in entry.choices]
+    """Return a description of the values that `entry` accepts: "auto, on, off", "a number from 0 up to 2"."""
+    words = [", ".join(str(choice) for choice in entry.choices)] if entry.choices else []
     kinds = typing.get_args(entry.type) if _is_union(entry.type) else (entry.type,)
     if bool in kinds:
-        words.append(tr("true or false"))
+        words.append("true, false")
     elif int in kinds or float in kinds:
         words.append(_range_text(lowest_number(entry), entry.setting.high, is_whole=int in kinds))
         if entry.setting.minus_one:
             words.append(tr("-1 ({0})", tr(entry.setting.minus_one)))
     elif not words:
         words.append(tr("a list") if typing.get_origin(entry.type) is tuple else tr(entry.setting.example or "text"))
-    if len(words) == 2:
-        return tr("{0} or {1}", *words)
-    return words[0] if len(words) == 1 else tr("one of {0}", ", ".join(words))
+    return "; ".join(words)
 
 
 def _range_text(low: float | None, high: float | None, *, is_whole: bool) -> str:

@@ -226,7 +226,7 @@ class WorkerClient:
         if isinstance(result, EngineExit):
             return self._load_failed(classify_load(result, options))
         if not isinstance(result, LoadRefused):
-            sentence = result.sentence if isinstance(result, RequestFailed) else tr("the engine gave no reason")
+            sentence = result.sentence if isinstance(result, RequestFailed) else tr("The engine gave no reason.")
             result = LoadRefused(id=reply.id, stage="weights", message=sentence)
         # The log has every detail. Standard error has only what users need, and what libraries print directly.
         logged = result.engine_lines[-_SHOWN_LINES:] if result.stage not in ("options", "template") else ()

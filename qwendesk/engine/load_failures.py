@@ -238,15 +238,16 @@ def _plain_words(refused: LoadRefused | EngineExit, file: str) -> tuple[str, str
     for pattern, title, sentence in _HINTS:
         if any(re.search(pattern, line) for line in refused.engine_lines):
             return tr(title), tr(sentence, file)
-    message = refused.sentence.strip().rstrip(".")
-    message = f"{message[:1].upper()}{message[1:]}"
-    if refused.stage == "template":
-        return tr("The chat template can't be used"), tr(
-            "{0}. Choose another one with the option “Chat template file”.", message
-        )
-    if refused.stage == "lora":
-        return tr("A LoRA adapter can't be used"), tr("{0}. Check the option “LoRA adapters”.", message)
-    return tr("The model couldn't be loaded"), tr("{0}: {1}. The engine's own lines below say more.", file, message)
+    match refused.stage:
+        case "template":
+            title = tr("The chat template can't be used")
+            advice = tr("Choose another one with the option “Chat template file”.")
+        case "lora":
+            title, advice = tr("A LoRA adapter can't be used"), tr("Check the option “LoRA adapters”.")
+        case _:
+            title, advice = tr("The model couldn't be loaded"), tr("The engine's own lines below say more.")
+            return title, f"{tr('{0}: {1}', file, refused.sentence)} {advice}"
+    return title, f"{refused.sentence} {advice}"
 
 
 # Where Microsoft offers the Visual C++ runtime, which a fresh Windows lacks.

@@ -34,9 +34,6 @@ class CrashCounts:
         if name in counts:
             self._write({key: count for key, count in counts.items() if key != name})
 
-    def forget_all(self) -> None:
-        self._write({})
-
     def _read(self) -> dict[str, int]:
         kept = self._file.read()
         return kept.counts if kept.version == __version__ else {}
@@ -45,17 +42,19 @@ class CrashCounts:
         self._file.try_write(_CrashCountsFile(__version__, counts))
 
 
-class RestartLimit:
-    """Allows `most` restarts within `window_s` seconds: a worker that crashes at once is not restarted forever."""
+MOST_RESTARTS = 3
+RESTARTS_WITHIN_S = 60
 
-    def __init__(self, most: int = 3, window_s: float = 60.0) -> None:
-        self.most = most
-        self.window_s = window_s
-        self._restarts: deque[float] = deque(maxlen=most)
+
+class RestartLimit:
+    """Allows three restarts a minute: a worker that crashes at once is not restarted forever."""
+
+    def __init__(self) -> None:
+        self._restarts: deque[float] = deque(maxlen=MOST_RESTARTS)
 
     def allow(self, now: float) -> bool:
         """Count a restart at `now`, in seconds of a monotonic clock; return False if it is one too many."""
-        if len(self._restarts) == self.most and now - self._restarts[0] < self.window_s:
+        if len(self._restarts) == MOST_RESTARTS and now - self._restarts[0] < RESTARTS_WITHIN_S:
             return False
         self._restarts.append(now)
         return True

@@ -181,15 +181,13 @@ class EngineChoiceService:
         """Return what the chosen engine would take to load a model."""
         return await ask_engine(options, environment=self.environment())
 
-    async def choose(self, wanted: str = "", *, try_all: bool = False, try_again: bool = False) -> EngineChoice:
+    async def choose(self, wanted: str = "", *, try_all: bool = False) -> EngineChoice:
         """Choose the engine called `wanted` if it runs, else the best one that runs.
 
         Engines are tried best first until one runs; `try_all` tries the others too, to find out why they can't be
-        used. `try_again` forgets earlier crashes.
+        used.
         """
         async with self._exclusive_choice():
-            if try_again:
-                self._crashes.forget_all()
             candidates = await asyncio.to_thread(self._candidates)
             if [trial.name for trial in candidates] == [INSTALLED] and not try_all:
                 # A trial would change nothing: there is no other engine.

@@ -30,7 +30,7 @@ from qwendesk.engine.state import (
     WorkerExited,
     reduce,
 )
-from qwendesk.engines.crash_counts import RestartLimit
+from qwendesk.engines.crash_counts import MOST_RESTARTS, RESTARTS_WITHIN_S, RestartLimit
 from qwendesk.engines.load_decision import Decide, OptionsFor, ReadFiles, facts_for, with_companions
 from qwendesk.engines.load_decision import decide as decide_by_header
 from qwendesk.engines.load_retry import find_step
@@ -364,7 +364,7 @@ class EngineService:
         sentence = tr(
             "{0} That was {1} times within {2} s, so it was not started again. Load the model once more, or choose "
             "other settings.",
-            engine_exit.sentence, self._restarts.most + 1, f"{self._restarts.window_s:.0f}",
+            engine_exit.sentence, MOST_RESTARTS + 1, RESTARTS_WITHIN_S,
         )  # fmt: skip
         return WorkerExited(msgspec.structs.replace(engine_exit, sentence=sentence))
 

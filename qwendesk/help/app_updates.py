@@ -112,7 +112,7 @@ def fetch_release(network: Network, releases: str, is_cut: Callable[[], bool] = 
         raise bad_answer_error(network.host, str(error)) from error
     except msgspec.DecodeError as error:
         # A captive portal answers with a page of its own.
-        raise bad_answer_error(network.host, tr("it doesn't describe a release")) from error
+        raise bad_answer_error(network.host, tr("no description of a release")) from error
 
 
 class AppUpdates:

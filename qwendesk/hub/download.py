@@ -193,7 +193,7 @@ class _Download:
             self._control.unwatch()
         if part.n_bytes < self._file.n_bytes:
             self._control.check()
-            raise _Retry(bad_answer_error(self._hub.network.host, tr("the file ended too early")))
+            raise _Retry(bad_answer_error(self._hub.network.host, tr("a file that ends too early")))
 
     def _locate(self, client: httpx2.Client) -> Location:
         """Return where the bytes are now. Doesn't retry if the endpoint denies access."""
@@ -246,14 +246,14 @@ class _Download:
                 raise error
             raise _Retry(error, at_once=True)  # the signed address expired; the endpoint gives a new one
         if answer.headers.get("Content-Encoding", "identity") != "identity":
-            raise _Retry(bad_answer_error(host, tr("the file is sent compressed")))
+            raise _Retry(bad_answer_error(host, tr("a compressed file")))
         if answer.status_code == 200:
             return part.n_bytes
         found = _RANGE.fullmatch(answer.headers.get("Content-Range", ""))
         if answer.status_code != 206 or found is None or int(found[1]) != part.n_bytes:
-            raise _Retry(bad_answer_error(host, tr("it sends another range than requested")))
+            raise _Retry(bad_answer_error(host, tr("another range than requested")))
         if found[2] not in ("*", str(self._file.n_bytes)):
-            raise _Retry(bad_answer_error(host, tr("the file has another size there")))
+            raise _Retry(bad_answer_error(host, tr("another file size than announced")))
         return 0
 
     def _check_space(self, part: PartFile) -> None:

@@ -31,8 +31,11 @@ def plan_download(hub: Hub, repo: str, path: str, *, with_mmproj: bool) -> Downl
     files = hub.files(repo)
     wanted = next((file for file in files if file.path == path), None)
     if wanted is None:
-        names = ", ".join(file.path for file in files) or tr("no GGUF files")
-        raise HubError("not_found", tr("File not found"), tr("{0} has no {1}. It has: {2}.", repo, path, names))
+        names = ", ".join(file.path for file in files)
+        sentence = (
+            tr("{0} has no {1}. It has: {2}.", repo, path, names) if names else tr("{0} has no GGUF files.", repo)
+        )
+        raise HubError("not_found", tr("File not found"), sentence)
     shards = _shards(wanted, files)
     mmproj = mmproj_for(wanted, files) if with_mmproj else None
     return DownloadPlan((*shards, *((mmproj,) if mmproj is not None else ())))

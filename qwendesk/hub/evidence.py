@@ -223,7 +223,7 @@ def shards_of(path: Path) -> tuple[list[Path], tuple[str, ...]]:
 def _read(path: Path, headers: HeaderCache) -> FileEvidence:
     if path.exists() and not path.is_file():
         # Opening a pipe would wait for a writer.
-        raise OSError(errno.EINVAL, tr("it isn't an ordinary file"), str(path))
+        raise OSError(errno.EINVAL, tr("not an ordinary file"), str(path))
     head = _head(path)
     facts, error = None, None
     try:

@@ -85,18 +85,18 @@ class QuestionClient(httpx2.Client):
                 request = answer.next_request
             finally:
                 answer.close()
-        raise httpx2.TooManyRedirects(tr("it redirects too often"), request=request)
+        raise httpx2.TooManyRedirects(tr("too many redirects"), request=request)
 
 
 def _limited_copy(answer: httpx2.Response) -> httpx2.Response:
     """Return the answer with its whole content in memory. Raises _BadAnswer if it is too large or takes too long."""
     content, end = bytearray(), monotonic() + _LONGEST_ANSWER_S
     if answer.headers.get("Content-Encoding", "identity").strip().lower() not in ("", "identity"):
-        raise _BadAnswer(tr("it is compressed"), request=answer.request)
+        raise _BadAnswer(tr("a compressed answer"), request=answer.request)
     for piece in answer.iter_raw():
         content += piece
         if len(content) > LARGEST_ANSWER_BYTES or monotonic() > end:
-            raise _BadAnswer(tr("the answer doesn't end"), request=answer.request)
+            raise _BadAnswer(tr("an answer without an end"), request=answer.request)
     headers = [(name, value) for name, value in answer.headers.multi_items() if name not in _CHANGED_HEADERS]
     return httpx2.Response(answer.status_code, headers=headers, content=bytes(content), request=answer.request)
 
@@ -109,7 +109,7 @@ def _check_redirect(answer: httpx2.Response) -> None:
     try:
         target = asked.join(answer.headers["Location"])
     except (httpx2.InvalidURL, ValueError) as error:
-        raise _BadAnswer(tr("it redirects to an invalid address"), request=answer.request) from error
+        raise _BadAnswer(tr("a redirect to an invalid address"), request=answer.request) from error
     schemes = ("https",) if asked.scheme == "https" else ("https", "http")
     if target.scheme not in schemes or not target.host:
-        raise _BadAnswer(tr("it redirects to an address that isn't allowed"), request=answer.request)
+        raise _BadAnswer(tr("a redirect to an address that isn't allowed"), request=answer.request)

@@ -121,13 +121,13 @@ def hub_errors(network: Network, repo: str) -> Iterator[None]:
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise bad_answer_error(network.host, str(error)) from error
     except RecursionError as error:
-        raise bad_answer_error(network.host, tr("the answer is nested too deeply")) from error
+        raise bad_answer_error(network.host, tr("too deeply nested JSON")) from error
     except RuntimeError as error:
         # The client was closed during the request because the network settings were changed.
         raise no_connection_error(network, error) from error
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, msgspec.ValidationError) as error:
         # A captive portal or a broken mirror doesn't answer with the Hub's JSON.
-        raise bad_answer_error(network.host, tr("it isn't the Hub's format")) from error
+        raise bad_answer_error(network.host, tr("another format than the Hub's")) from error
 
 
 def status_error(response: httpx2.Response, network: Network, repo: str) -> HubError:

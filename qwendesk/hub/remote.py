@@ -166,11 +166,9 @@ class Hub:
 
     def _paths(self, info: ModelInfo, repo: str, paths: Sequence[str]) -> tuple[RemoteFile, ...]:
         if not info.sha:
-            raise bad_answer_error(self.network.host, tr("it names no commit"))
+            raise bad_answer_error(self.network.host, tr("no commit"))
         if len(paths) > _MAX_FILES:
-            raise bad_answer_error(
-                self.network.host, tr("it lists {0} model files in one repository", show_count(len(paths)))
-            )
+            raise bad_answer_error(self.network.host, tr("{0} model files in one repository", show_count(len(paths))))
         found: list[RemoteFile] = []
         with hub_errors(self.network, repo):
             for start in range(0, len(paths), _PATHS_AT_ONCE):

@@ -48,7 +48,7 @@ class RangeSource:
             return b""
         self._left -= length
         if self._left < 0:
-            raise bad_answer_error(self._hub.network.host, tr("the header of {0} doesn't end", self.name))
+            raise bad_answer_error(self._hub.network.host, tr("a header of {0} without an end", self.name))
         try:
             return self._read(offset, length)
         except httpx2.TransportError as error:

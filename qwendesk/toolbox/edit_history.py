@@ -163,7 +163,7 @@ def overwrite(path: Path, content: bytes) -> None:
 def _refuse_protected(mode: int, path: Path) -> None:
     """Raise PermissionError for a read-only file: a file in its place could be written nevertheless."""
     if not mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH) or not os.access(path, os.W_OK):
-        raise PermissionError(13, tr("it is read-only"), str(path))
+        raise PermissionError(13, tr("read-only file"), str(path))
 
 
 def _state(edit: FileEdit) -> EditState:

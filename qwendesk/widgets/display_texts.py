@@ -142,7 +142,7 @@ def _drafts_line(stats: AnswerStats) -> str:
     )  # fmt: skip
     meaning = tr("The model checks several guesses at once. The answer stays the same.")
     if stats.draft_speedup:
-        meaning = tr("{0} Measured: {1} times as fast.", meaning, show_decimal(stats.draft_speedup, 1))
+        meaning += " " + tr("Measured: {0} times as fast.", show_decimal(stats.draft_speedup, 1))
     return f"{right}\n{meaning}"
 
 

@@ -326,8 +326,8 @@ class EqualColumnsLayout(WrappingLayout):
     The widgets of a row are as tall as the tallest of them.
     """
 
-    def __init__(self, *, least: int, spacing: int = 14) -> None:
-        super().__init__(spacing=spacing)
+    def __init__(self, *, least: int) -> None:
+        super().__init__(spacing=14)
         self._least = least
 
     def minimumSize(self) -> QSize:

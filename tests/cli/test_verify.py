@@ -110,4 +110,4 @@ def test_a_pipe_is_not_waited_for(home: dict[str, str], tmp_path: Path) -> None:
     done = verify(home, tmp_path / "pipe.gguf")
 
     assert done.returncode == 2
-    assert "isn't an ordinary file" in done.stderr
+    assert "not an ordinary file" in done.stderr

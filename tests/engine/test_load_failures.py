@@ -16,7 +16,7 @@ ENDED = "The engine was ended by another program, such as Task Manager."
 OPTIONS = LoadOptions(model="/models/big.gguf", mmproj="/models/eyes.gguf")
 
 
-def refused(*lines: str, stage: str = "weights", message: str = "the engine could not load the model") -> LoadRefused:
+def refused(*lines: str, stage: str = "weights", message: str = "The engine couldn't load the model.") -> LoadRefused:
     return LoadRefused(id=1, stage=stage, message=message, engine_lines=lines)
 
 

@@ -90,7 +90,8 @@ async def test_engine_that_crashed_twice_is_set_aside_until_tried_again(tmp_path
     assert tries.started == ["vulkan", "cpu", "vulkan", "cpu", "cpu"]
     again = service(tmp_path, Tries())
     assert "set aside" in reason(await again.choose(), "vulkan")
-    assert (await again.choose(try_again=True)).chosen == "vulkan"
+    await again.try_again("vulkan")
+    assert (await again.choose()).chosen == "vulkan"
 
 
 async def test_start_that_never_finished_counts_as_a_crash(tmp_path: Path) -> None:

@@ -175,7 +175,7 @@ async def test_eject_frees_the_engine_and_does_not_restart_it(desk):
 
 
 async def test_restart_limit_counts_only_the_last_minute():
-    limit = RestartLimit(most=3, window_s=60)
+    limit = RestartLimit()
     assert [limit.allow(now) for now in (0, 1, 2, 3)] == [True, True, True, False]
     assert limit.allow(60.5)
     assert not limit.allow(60.6)

@@ -97,11 +97,11 @@ def test_redirect_to_the_file_is_followed(fake_hub: FakeHub) -> None:
     ("status", "body", "kind", "said"),
     [
         (404, b"Not Found", "not_found", "has no release of QwenDesk"),
-        (200, b"<html>Log in</html>", "bad_answer", "it doesn't describe a release"),
+        (200, b"<html>Log in</html>", "bad_answer", "no description of a release"),
         (204, b"", "bad_answer", "status 204"),
         (403, b"", "denied", "denied access"),
         (503, b"", "busy", "has a problem right now"),
-        (200, b" " * 17 * 1024**2, "bad_answer", "the answer doesn't end"),
+        (200, b" " * 17 * 1024**2, "bad_answer", "an answer without an end"),
     ],
 )
 def test_other_answers_have_a_sentence(fake_hub: FakeHub, status: int, body: bytes, kind: str, said: str) -> None:

@@ -109,7 +109,7 @@ async def test_file_that_is_read_only_stays_as_it_is(folder: Path) -> None:
     (folder / "loop.py").chmod(0o444)
     try:
         record = await asked(ToolService([edit_file()]), *call(folder), "once")
-        assert record.error == "loop.py can't be written: it is read-only."
+        assert record.error == "loop.py can't be written: read-only file."
         assert (folder / "loop.py").read_bytes() == TEXT.encode()
     finally:
         (folder / "loop.py").chmod(0o644)

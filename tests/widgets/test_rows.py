@@ -130,7 +130,7 @@ def test_invalid_value_is_refused_with_a_message(show):
     shown.type("3")
     assert "from 0 up to 1" in shown.error()
     shown.type("x")
-    assert "Use a number" in shown.error()
+    assert "Accepted: a number" in shown.error()
     assert shown.chosen == []
     field = shown.row.findChild(QLineEdit)
     shown.row.show_value(0.95)

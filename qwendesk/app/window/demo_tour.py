@@ -73,8 +73,8 @@ class DemoTour:
     async def _ask(self, question: str) -> bool:
         """Type a question and send it as a user would. Return True if it was answered without an error."""
         composer = self._page.composer
-        pictures = tr(" (with a picture)") if composer.attachments.paths else ""
-        self._write(f"\n> {question}{pictures}\n")
+        asked = tr("{0} (with a picture)", question) if composer.attachments.paths else question
+        self._write(f"\n> {asked}\n")
         before = len(self._chat.conversation.turns)
         composer.text.setPlainText(question)
         composer.text.submitted.emit()
@@ -105,8 +105,8 @@ class DemoTour:
 
     def _write_text(self, kind: str, text: str) -> None:
         if kind != self._kind:
-            heading = tr("Thought: ") if kind == "reasoning" else tr("Answer: ")
-            self._write(("\n" if self._kind else "") + heading)
+            heading = tr("Thought:") if kind == "reasoning" else tr("Answer:")
+            self._write(("\n" if self._kind else "") + heading + " ")
             self._kind = kind
         self._write(text)
 

@@ -56,7 +56,7 @@ def open_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> zipfile.Zi
     Only stored and deflated files are read, because LZMA takes as much memory as the archive asks for.
     """
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise NotImplementedError(tr("it uses an unsupported compression method"))
+        raise NotImplementedError(tr("unsupported compression method"))
     opened = archive.open(member)
     assert isinstance(opened, zipfile.ZipExtFile)
     return opened

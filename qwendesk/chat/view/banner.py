@@ -62,13 +62,13 @@ def _failed(state: EngineState, retry: StepDown | None) -> BannerContent | None:
     model = state.requested.model if state.requested is not None else ""
     actions: tuple[BannerAction, ...] = ("restart",) if is_demo(model) else ("choose", "demo")
     if state.report is not None:  # the file was refused before the loaded model was unloaded for it
-        sentence = tr("{0}\nThe loaded model stays.", failure.sentence)
+        sentence = f"{failure.sentence}\n{tr('The loaded model stays.')}"
         return BannerContent("bad", failure.title, sentence, actions=("choose",))
     if is_served(model):
         actions = ("again", "demo")
     if retry is None:
         return BannerContent("bad", failure.title, failure.sentence, failure.engine_lines, actions)
-    sentence = tr("{0}\n{1}: {2}", failure.sentence, retry.label, retry.cost)
+    sentence = f"{failure.sentence}\n{tr('{0}: {1}', retry.label, retry.cost)}"
     return BannerContent("bad", failure.title, sentence, failure.engine_lines, ("retry", *actions), retry.label)
 
 

@@ -230,7 +230,7 @@ def _load_model(options: DecidedOptions, progress: Progress, is_cancelled: Calla
     handle = C.llama_model_load_from_file(options.model.encode(), settings.struct)
     _stop_if(is_cancelled())
     if not handle:
-        raise LoadError("weights", mark("the engine could not load the model"))
+        raise LoadError("weights", mark("The engine couldn't load the model."))
     progress("context", _WEIGHTS_SHARE)
     with contextlib.ExitStack() as undo:
         undo.callback(C.llama_model_free, handle)
@@ -240,7 +240,7 @@ def _load_model(options: DecidedOptions, progress: Progress, is_cancelled: Calla
             raise LoadError("options", error.source, *error.values) from error
         ctx = C.llama_init_from_model(handle, context_params)
         if not ctx:
-            raise LoadError("context", mark("the engine could not create the context"))
+            raise LoadError("context", mark("The engine couldn't create the context."))
         undo.callback(C.llama_free, ctx)
         head = load_head(options, handle, ctx, context_params, is_cancelled)
         _stop_if(is_cancelled())
@@ -259,10 +259,10 @@ def _add_adapters(options: DecidedOptions, model: LoadedModel) -> None:
         path, scale = lora_adapter(text)
         adapter = C.llama_adapter_lora_init(model.handle, path.encode())
         if not adapter:
-            raise LoadError("lora", mark("the LoRA adapter {0} could not be loaded"), path)
+            raise LoadError("lora", mark("The LoRA adapter {0} couldn't be loaded."), path)
         adapters[index], scales[index] = adapter, scale
     if C.llama_set_adapters_lora(model.ctx, adapters, len(options.lora), scales) != 0:
-        raise LoadError("lora", mark("the engine refused the LoRA adapters"))
+        raise LoadError("lora", mark("The engine refused the LoRA adapters."))
 
 
 def _load_vision(options: DecidedOptions, model: LoadedModel, budget_bytes: int) -> Vision | None:
@@ -270,10 +270,10 @@ def _load_vision(options: DecidedOptions, model: LoadedModel, budget_bytes: int)
         return None
     handle = M.mtmd_init_from_file(options.mmproj.encode(), model.handle, params.vision_params(options))
     if not handle:
-        raise LoadError("vision", mark("the engine could not load the vision file (mmproj)"))
+        raise LoadError("vision", mark("The engine couldn't load the vision file (mmproj)."))
     if not M.mtmd_support_vision(handle):
         M.mtmd_free(handle)
-        raise LoadError("vision", mark("the mmproj file has no vision encoder"))
+        raise LoadError("vision", mark("The mmproj file has no vision encoder."))
     return Vision(handle, model, budget_bytes)
 
 

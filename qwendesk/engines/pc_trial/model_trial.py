@@ -250,7 +250,7 @@ class ModelTrial:
 
     def _compare(self, plan: Plan, dry_run: Estimated | None, report: LoadReport) -> None:
         if not report.allocations:
-            self._fail(tr("{0}: {1}", self._label, tr("the engine didn't report what it allocated.")))
+            self._fail(tr("{0}: The engine didn't report what it allocated.", self._label))
             return
         estimated = {row.device: row for row in dry_run.allocations} if dry_run is not None else {}
         allocated = {row.device: row for row in report.allocations}

@@ -181,7 +181,7 @@ def _plan(known: Known) -> tuple[tuple[str, str], ...]:
         rows.append((tr("Next step"), known.next_step))
     rows += [(tr("This model, {0}", _memory_name(row.device)), _predicted(row)) for row in known.compared]
     if any(row.device != "CPU" for row in known.compared):
-        rows.append((tr("Later plans"), tr("include the difference seen in recent loads")))
+        rows.append((tr("Later plans"), tr("With the difference seen in recent loads")))
     return tuple(rows)
 
 

@@ -186,14 +186,14 @@ class EnginesPresenter(QObject):
 
     def _unserved_text(self) -> str:
         gpus, blind = self._unserved(), self._blind_engine()
-        name = tr(" and ").join(gpu.name or str(gpu.vendor) for gpu in gpus)
+        name = " + ".join(gpu.name or str(gpu.vendor) for gpu in gpus)
         if blind is not None:
-            return tr("{0} is in this PC. {1}", name, row_texts.blind_engine_text(blind))
+            return f"{tr('Not in use: {0}.', name)} {row_texts.blind_engine_text(blind)}"
         if not gpus or self._packs_to_install() or self._gpu_problem():
             return ""
         build = "cuda" if any(gpu.vendor == "nvidia" for gpu in gpus) else "vulkan"
         return tr(
-            "{0} is in this PC, but no engine here can use it, and none for it is published yet. Until then: run "
+            "No engine here can use {0}, and none for it is published yet. Until then: run "
             "QwenDesk from its source with ENGINE={1}, or put a folder with an engine into {2}.",
             name, build, self._engines.user_folder,
         )  # fmt: skip

@@ -118,8 +118,8 @@ def note_text(engines: EngineChoice, wanted: str, *, waits: bool, adding: str) -
 def blind_engine_text(trial: EngineTrial) -> str:
     """Return what to do if an engine runs, but doesn't see the graphics card that is in this PC."""
     return tr(
-        "The engine {0} doesn't see it: install the newest graphics driver, turn off any power-saving mode that "
-        "disables the card (“Eco” or “iGPU only” on laptops), and restart the PC.",
+        "The engine {0} doesn't see the graphics card: install the newest graphics driver, turn off any power-saving "
+        "mode that disables the card (“Eco” or “iGPU only” on laptops), and restart the PC.",
         engine_title(trial),
     )
 

@@ -94,4 +94,4 @@ def _summary(server: NewServer) -> str:
     kind = tr("{0} runs: {1}", config.name, config.command_line) if config.command else ""
     text = kind or tr("{0} connects to: {1}", config.name, config.address)
     missing = [name for name in (*config.environment, *config.headers) if not server.secrets.get(name)]
-    return f"{text}. {tr('Enter {0} afterwards with Change.', ', '.join(missing))}" if missing else text
+    return f"{text}\n{tr('Enter {0} afterwards with Change.', ', '.join(missing))}" if missing else text

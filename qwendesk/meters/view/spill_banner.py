@@ -66,16 +66,17 @@ def story_of(meters: MeterState, state: RemedyState, *, on_windows: bool) -> Spi
 
 def _cost_text(spill: Spill) -> str:
     where = (
-        tr("{0} of the model sits in shared memory", _size(spill.excess_bytes))
+        tr("{0} of the model sits in shared memory.", _size(spill.excess_bytes))
         if spill.excess_bytes
-        else tr("The GPU is busy at low power and answers are slow, which looks like spilled memory")
+        else tr("The GPU is busy at low power and answers are slow, which looks like spilled memory.")
     )
     if spill.best_tok_s is not None and spill.now_tok_s is not None:
-        return tr("{0}: {1} → {2} tok/s.", where, show_rate(spill.best_tok_s), show_rate(spill.now_tok_s))
+        before, now = show_rate(spill.best_tok_s), show_rate(spill.now_tok_s)
+        return f"{where} {tr('The speed fell from {0} to {1} tok/s.', before, now)}"
     if spill.slowdown is not None:
         low, high = (show_decimal(factor, 0 if factor >= 3 else 1) for factor in spill.slowdown)
-        return tr("{0}: answers are {1} to {2} times slower (user reports).", where, low, high)
-    return tr("{0}.", where)
+        return f"{where} {tr('Answers are {0} to {1} times slower (user reports).', low, high)}"
+    return where
 
 
 def _consumer_text(consumer: VramConsumer | None) -> str:
@@ -90,8 +91,8 @@ def _choice(remedy: SpillRemedy, reread: str) -> RemedyButton:
     text, tip = _words(remedy)
     if remedy.expected_tok_s is not None:
         text = tr("{0}, about {1} tok/s", text, show_expected(remedy.expected_tok_s))
-        tip = tr("{0} The speed is an estimate.", tip)
-    return RemedyButton(remedy.id, text, tr("{0}\n{1}", tip, reread))
+        tip = f"{tip} {tr('The speed is an estimate.')}"
+    return RemedyButton(remedy.id, text, f"{tip}\n{reread}")
 
 
 def _words(remedy: SpillRemedy) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from qwendesk.core.observed import Observed
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import tr, tr_n
 from qwendesk.core.units import show_bytes
 from qwendesk.hardware.snapshot import Snapshot
 from qwendesk.models.first_start import FirstStartState
@@ -293,8 +293,13 @@ class FirstStart(QWidget):
         self._found_card.setVisible(bool(start.found))
         if start.found:
             best = start.found[0]
-            more = tr(" and {0} more", len(start.found) - 1) if len(start.found) > 1 else ""
-            self._found.setText(tr("Found on this PC: {0}, {1}{2}", best.name, show_bytes(best.n_bytes), more))
+            n_more, size = len(start.found) - 1, show_bytes(best.n_bytes)
+            self._found.setText(
+                tr_n("Found on this PC: {1}, {2} and {0} more", "Found on this PC: {1}, {2} and {0} more",
+                     n_more, best.name, size)
+                if n_more
+                else tr("Found on this PC: {0}, {1}", best.name, size)
+            )  # fmt: skip
             self._use.setText(tr("Load"))
             self._use.setToolTip(best.path)
 

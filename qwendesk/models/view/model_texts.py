@@ -78,10 +78,10 @@ def total_text(entries: tuple[ModelEntry, ...]) -> str:
 
 def deletion_text(deletion: ModelDeletion, *, permanently: bool) -> str:
     """Return the files that are deleted, and their size."""
-    names = ", ".join(Path(file.path).name for file in deletion.files[:_MOST_NAMES])
-    if len(deletion.files) > _MOST_NAMES:
-        names = tr("{0} and {1} more", names, len(deletion.files) - _MOST_NAMES)
-    size = show_bytes(deletion.n_bytes)
+    shown = [Path(file.path).name for file in deletion.files[:_MOST_NAMES]]
+    if n_more := len(deletion.files) - len(shown):
+        shown.append(tr_n("{0} more", "{0} more", n_more))
+    names, size = ", ".join(shown), show_bytes(deletion.n_bytes)
     if permanently:
         return tr("This permanently deletes {0}: {1}.", size, names)
     return tr("This moves {0} to the trash: {1}.", size, names)

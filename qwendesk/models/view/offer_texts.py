@@ -103,8 +103,7 @@ def model_facts_text(model: CatalogModel, *, with_pictures: bool) -> str:
     size = _billions(model.params_b)
     is_mixture = bool(model.hyperparameters.expert_count)
     text = tr("{0} total, {1} active", size, _billions(model.active_params_b)) if is_mixture else tr("{0} dense", size)
-    text = tr("{0} · sees pictures", text) if with_pictures else text
-    return f"{text} · {model.licence.name}"
+    return " · ".join((text, *((tr("sees pictures"),) if with_pictures else ()), model.licence.name))
 
 
 def about_text(offer: Offer, offers: Offers, measured_tok_s: float | None) -> str:
@@ -182,9 +181,8 @@ def reason_text(offer: Offer) -> str:
 
 def quality_text(quality: Quality, offer: Offer) -> str:
     """Return "perplexity 6.589 (+0.6%) · Series B … · source"."""
-    number = _quality_number(quality, offer)
-    before = tr(" (before the file was fixed)") if quality.is_before_fix else ""
-    return f"{number}{before} · {tr(quality.series)} · {tr(quality.source)}"
+    before = (tr("before the file was fixed"),) if quality.is_before_fix else ()
+    return " · ".join((_quality_number(quality, offer), *before, tr(quality.series), tr(quality.source)))
 
 
 def quality_short(quant: QuantOffer, offer: Offer) -> str:
@@ -239,12 +237,11 @@ def time_text(n_bytes: int, measured_bytes_per_s: float = 0.0) -> str:
     """Return the time of a download: "About 7 minutes at 50 MB/s (assumed)", or at the measured speed if it isn't 0."""
     speed = measured_bytes_per_s or ASSUMED_BYTES_PER_S
     minutes = math.ceil(n_bytes / speed / 60)
-    label = tr("measured here") if measured_bytes_per_s else tr("assumed")
-    shown = show_decimal(speed / 1e6, 0 if speed >= 1e6 else 1)
+    rate = tr("{0} MB/s", show_decimal(speed / 1e6, 0 if speed >= 1e6 else 1))
+    rate = tr("{0} (measured here)", rate) if measured_bytes_per_s else tr("{0} (assumed)", rate)
     if minutes >= 90:
-        return tr("About {0} hours at {1} MB/s ({2}).", show_decimal(minutes / 60, 1), shown, label)
-    unit = tr_n("{0} minute", "{0} minutes", minutes)
-    return tr("About {0} at {1} MB/s ({2}).", unit, shown, label)
+        return tr("About {0} hours at {1}.", show_decimal(minutes / 60, 1), rate)
+    return tr_n("About {0} minute at {1}.", "About {0} minutes at {1}.", minutes, rate)
 
 
 def _used_of(used: int, room: int) -> str:
@@ -266,10 +263,10 @@ def _vram_gb(pc: Pc) -> str:
 
 def _shared_memory(pc: Pc) -> str:
     """Return "128 GB of memory for GPU and CPU", and how much of it the GPU may use if that is clearly less."""
-    total = tr("{0} of memory for GPU and CPU", _round_gb(pc.shared_bytes))
+    total = _round_gb(pc.shared_bytes)
     if pc.vram_bytes >= _MOST_OF_IT * pc.shared_bytes:
-        return total
-    return tr("{0}, {1} of it for the GPU", total, _round_gb(pc.vram_bytes))
+        return tr("{0} of memory for GPU and CPU", total)
+    return tr("{0} of memory for GPU and CPU, {1} of it for the GPU", total, _round_gb(pc.vram_bytes))
 
 
 def _round_gb(n_bytes: int) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 import html
 import ipaddress
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import httpx2
@@ -247,16 +247,14 @@ class DuckDuckGo:
 
     title, host = "DuckDuckGo", "html.duckduckgo.com"
 
-    def __init__(
-        self, proxy: str, search_by_library: Callable[[str, str], list[dict[str, Any]]] = _search_by_library
-    ) -> None:
-        self._proxy, self._search_by_library = proxy, search_by_library
+    def __init__(self, proxy: str) -> None:
+        self._proxy = proxy
 
     async def search(self, query: str) -> Sequence[FoundPage]:
         from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException  # noqa: PLC0415
 
         try:
-            found = await asyncio.to_thread(self._search_by_library, query, self._proxy)
+            found = await asyncio.to_thread(_search_by_library, query, self._proxy)
         except TimeoutException:
             raise ToolError("DuckDuckGo did not answer in time. Try again later.") from None
         except RatelimitException:

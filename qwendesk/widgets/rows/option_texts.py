@@ -69,7 +69,7 @@ def value_text(entry: Entry, value: Any) -> str:
     text = edit_text(value)
     if not text:
         return tr("empty")
-    return f"{text} {tr(entry.setting.unit)}" if entry.setting.unit else text
+    return _with_unit(entry, text)
 
 
 def is_special(entry: Entry, value: Any) -> bool:
@@ -92,7 +92,7 @@ def edit_text(value: Any) -> str:
 def help_text(entry: Entry) -> str:
     """Return the help text with its source."""
     setting = entry.setting
-    return tr("{0} Source: {1}.", tr(setting.help), tr(setting.source)) if setting.source else tr(setting.help)
+    return f"{tr(setting.help)} {tr('Source: {0}.', tr(setting.source))}" if setting.source else tr(setting.help)
 
 
 def tooltip(entry: Entry) -> str:
@@ -109,10 +109,14 @@ def tooltip(entry: Entry) -> str:
 
 def range_text(entry: Entry) -> str:
     """Return the allowed range, as in "From 0 to 256 GB"; "" if there is none."""
-    low, high, unit = lowest_number(entry), entry.setting.high, tr(entry.setting.unit)
+    low, high = lowest_number(entry), entry.setting.high
     if low is not None and high is not None:
-        return tr("From {0} to {1} {2}", show_number(low), show_number(high), unit).rstrip()
-    return tr("From {0} {1}", show_number(low), unit).rstrip() if low is not None else ""
+        return tr("From {0} to {1}", show_number(low), _with_unit(entry, show_number(high)))
+    return tr("From {0}", _with_unit(entry, show_number(low))) if low is not None else ""
+
+
+def _with_unit(entry: Entry, number: str) -> str:
+    return f"{number} {tr(entry.setting.unit)}" if entry.setting.unit else number
 
 
 def search_words(entry: Entry) -> str:

@@ -100,7 +100,7 @@ class TextRow(SettingRow):
         try:
             value = self._parse(self.field.text())
         except BadOption:
-            self.refuse(tr("Use {0}.", accepted_values(self.entry)))
+            self.refuse(tr("Accepted: {0}.", accepted_values(self.entry)))
             return
         self._choose(value)
 
@@ -231,7 +231,7 @@ class BlockRow(SettingRow):
         try:
             value = parse(self.entry, self.field.toPlainText())
         except BadOption:
-            self.refuse(tr("Use {0}.", accepted_values(self.entry)))
+            self.refuse(tr("Accepted: {0}.", accepted_values(self.entry)))
             return
         self.chosen.emit(value)
 

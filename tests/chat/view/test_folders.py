@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QPlainTextEdit
 
-from qwendesk.chat.view.composer.folder_strip import state_text
+from qwendesk.chat.view.composer.folder_strip import folder_text
 from qwendesk.chat.view.composer.tools_button import ToolsMenu
 from qwendesk.core import paths
 from qwendesk.core.folder_state import FolderState
@@ -141,8 +141,8 @@ async def test_incognito_chat_leaves_no_index_on_the_disk(desk: Desk, folder: Pa
 
 
 def test_states_in_words() -> None:
-    assert state_text(FolderState("/a", "listing")) == "looking for files…"
+    assert folder_text("a", FolderState("/a", "listing")) == "a: looking for files…"
     reading = FolderState("/a", "reading", 0.1, n_seen=120, n_found=400)
-    assert state_text(reading) == "reading 120 of 400 files"
-    assert state_text(FolderState("/a", "ready", n_files=1)) == "1 file"
-    assert state_text(FolderState("/a", "ready", n_files=5, n_problems=3)) == "5 files, 3 can't be read"
+    assert folder_text("a", reading) == "a: reading 120 of 400 files"
+    assert folder_text("a", FolderState("/a", "ready", n_files=1)) == "a: 1 file"
+    assert folder_text("a", FolderState("/a", "ready", n_files=5, n_problems=3)) == "a: 5 files, 3 can't be read"

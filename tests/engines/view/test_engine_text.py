@@ -100,7 +100,7 @@ def test_plan_shows_the_source_of_its_numbers_and_the_difference() -> None:
     assert plan.why[0] in found["Why"]
     assert "tok/s at the start" in found["Expected speed"]
     assert found["This model, CUDA0"] == "estimated 21.0 GB, actual 21.5 GB"
-    assert "include the difference" in found["Later plans"]
+    assert "With the difference" in found["Later plans"]
 
     loaded = msgspec.structs.replace(report, allocations=(Allocation("CUDA0", weights_bytes=20 * GIB),))
     ran = rows(Known(state=state, plan=plan, measured_tok_s=71.2))

@@ -141,7 +141,8 @@ async def test_pasted_json_says_what_it_would_add_or_what_is_wrong(page: Desk) -
     }
     await write(page, "mcp.paste.field", json.dumps({"mcpServers": pasted}))
     assert page.text_of("mcp.paste.found").splitlines() == [
-        "files runs: npx -y files. Enter TOKEN afterwards with Change.",
+        "files runs: npx -y files",
+        "Enter TOKEN afterwards with Change.",
         "far connects to: https://example.org/mcp",
     ]
     assert servers(page) == (), "nothing runs before the user has said so"

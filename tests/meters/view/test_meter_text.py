@@ -62,7 +62,7 @@ def test_unknown_values_are_omitted() -> None:
 def test_unmeasured_slowdown_is_a_range_of_user_reports() -> None:
     found = story(SPILL)
     assert found.sentence == (
-        "200 MB of the model sits in shared memory: answers are 1.9 to 7 times slower (user reports)."
+        "200 MB of the model sits in shared memory. Answers are 1.9 to 7 times slower (user reports)."
     )
 
 
@@ -71,7 +71,7 @@ def test_measured_slowdown_names_both_speeds() -> None:
         SPILL, best_tok_s=112.4, now_tok_s=15.2, consumer=VramConsumer("", None, 2 * GIB)
     )
     assert story(measured).sentence == (
-        "200 MB of the model sits in shared memory: 112 → 15 tok/s. "
+        "200 MB of the model sits in shared memory. The speed fell from 112 to 15 tok/s. "
         "Other programs have taken 2.0 GB since the model was loaded."
     )
 

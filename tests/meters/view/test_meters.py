@@ -205,7 +205,7 @@ async def test_measured_slowdown_is_shown(gaming_desk: GamingDesk) -> None:
     desk.client.answers.append(answer)
     await desk.ask("Write")
     await desk.look()
-    assert "112 → 15 tok/s" in desk.text_of("spill.sentence")
+    assert "from 112 to 15 tok/s" in desk.text_of("spill.sentence")
 
 
 async def test_model_stays_ejected_until_the_game_closes(gaming_desk: GamingDesk) -> None:

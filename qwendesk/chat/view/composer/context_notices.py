@@ -76,7 +76,7 @@ class ContextNotices(QObject):
     def _show_full(self, sentence: str) -> None:
         actions = self._actions()
         advice = tr("Make room, then continue.") if actions else tr("Start a new chat to continue.")
-        self._full_sentence = tr("{0} {1}", sentence, advice)
+        self._full_sentence = f"{sentence} {advice}"
         self._composer.show_notice(self._full_sentence, actions)
 
     def _actions(self) -> tuple[NoticeAction, ...]:

@@ -13,23 +13,21 @@ from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.layouts import FlowLayout
 
 
-def state_text(state: FolderState) -> str:
-    """Return how far a folder is in a few words."""
+def folder_text(name: str, state: FolderState | None) -> str:
+    """Return the name of a folder and how far it is: "papers: reading 1 of 2 files"; the name if it isn't read."""
+    if state is None:
+        return name
     match state.phase:
         case "waiting" | "listing":
-            return tr("looking for files…")
+            return tr("{0}: looking for files…", name)
         case "reading":
-            return tr("reading {0} of {1} files", show_count(state.n_seen), show_count(state.n_found))
+            return tr("{0}: reading {1} of {2} files", name, show_count(state.n_seen), show_count(state.n_found))
         case "failed":
-            return tr("can't be read")
+            return tr("{0}: can't be read", name)
         case "ready":
-            files = tr_n("{0} file", "{0} files", state.n_files)
-            return f"{files}, {problems_text(state)}" if state.n_problems else files
-
-
-def problems_text(state: FolderState) -> str:
-    """Return how many files could not be read."""
-    return tr_n("{0} can't be read", "{0} can't be read", state.n_problems)
+            files = tr_n("{1}: {0} file", "{1}: {0} files", state.n_files, name)
+            missing = tr_n("{0} can't be read", "{0} can't be read", state.n_problems)
+            return f"{files}, {missing}" if state.n_problems else files
 
 
 def has_problem(state: FolderState) -> bool:
@@ -71,7 +69,7 @@ class FolderStrip(QWidget):
 
 def _show_state(button: TextButton, folder: str, state: FolderState | None) -> None:
     name = Path(folder).name or folder
-    text = name if state is None else tr("{0}: {1}", name, state_text(state))
+    text = folder_text(name, state)
     button.setText(text.replace("&", "&&"))
     button.themed.show("folder", "text_warn" if state is not None and has_problem(state) else "text_link")
     describe(button, f"composer.folder.{folder}", text, tr("What is read in {0}", folder))

@@ -11,9 +11,9 @@ from shiboken6 import isValid
 
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.view.composer.composer import Composer
-from qwendesk.chat.view.composer.folder_strip import state_text
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.folder_state import FolderState
+from qwendesk.core.number_format import show_count
 from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr, tr_n
 from qwendesk.widgets.bind import bind, bind_field
@@ -107,12 +107,17 @@ class FolderDialog(Dialog):
 def _sentence(state: FolderState | None) -> str:
     if state is None:
         return tr("It is read when a tool that reads files is on.")
-    if state.phase == "ready":
-        found = tr_n("{0} file with text can be searched.", "{0} files with text can be searched.", state.n_files)
-        missing = tr_n("{0} file can't be read.", "{0} files can't be read.", state.n_problems)
-        return f"{found} {missing}" if state.n_problems else found
-    text = state_text(state)
-    return text[:1].upper() + text[1:]
+    match state.phase:
+        case "waiting" | "listing":
+            return tr("Looking for files…")
+        case "reading":
+            return tr("Reading {0} of {1} files", show_count(state.n_seen), show_count(state.n_found))
+        case "failed":
+            return tr("This folder can't be read.")
+        case "ready":
+            found = tr_n("{0} file with text can be searched.", "{0} files with text can be searched.", state.n_files)
+            missing = tr_n("{0} file can't be read.", "{0} files can't be read.", state.n_problems)
+            return f"{found} {missing}" if state.n_problems else found
 
 
 def _label(name: str, kind: str) -> QLabel:

@@ -10,7 +10,7 @@ from PySide6.QtGui import QAction, QMouseEvent
 from PySide6.QtWidgets import QWidget
 
 from qwendesk.chat.view.composer.button_words import ButtonWords
-from qwendesk.chat.view.composer.folder_strip import state_text
+from qwendesk.chat.view.composer.folder_strip import folder_text
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.folder_state import FolderState
 from qwendesk.core.number_format import show_count
@@ -83,7 +83,7 @@ class ToolsMenu(Menu):
         self._states = states
         for folder, action in self._folders.items():
             name, state = Path(folder).name or folder, states.get(folder)
-            text = name if state is None else tr("{0}: {1}", name, state_text(state))
+            text = folder_text(name, state)
             action.setText(f"{text}…".replace("&", "&&"))
 
     def show_cost(self, n_tokens: int | None) -> None:
@@ -175,7 +175,7 @@ class ToolsButton(TextButton):
 
     def _show_tip(self) -> None:
         cost = self.choice.cost_text if self.isEnabled() else ""
-        describe(self, "composer.tools", tr("Tools"), f"{self._tip}. {cost}" if cost else self._tip)
+        describe(self, "composer.tools", tr("Tools"), f"{self._tip}\n{cost}" if cost else self._tip)
 
     def _show_text(self) -> None:
         n_active = len(self.choice.active) if self.isEnabled() else 0

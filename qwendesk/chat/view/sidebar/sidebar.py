@@ -43,9 +43,9 @@ class Sidebar(QFrame):
     hit_chosen = Signal(object)
     """A SearchHit whose message the user wants to see."""
 
-    def __init__(self, chat_list: ChatListService, now: Callable[[], datetime] = datetime.now) -> None:
+    def __init__(self, chat_list: ChatListService) -> None:
         super().__init__()
-        self._chat_list, self._tasks, self._now = chat_list, window_tasks(), now
+        self._chat_list, self._tasks = chat_list, window_tasks()
         self._archived = False
         self.setObjectName("chats")
         self.setProperty("kind", "sidebar")
@@ -86,7 +86,7 @@ class Sidebar(QFrame):
         rows = rows_of(
             state.summaries.values(),
             state.folders,
-            self._now(),
+            datetime.now(),
             archived=self._archived,
             collapsed=state.collapsed_folders,
         )
