@@ -18,14 +18,13 @@ from qwendesk.engine.client import WorkerClient
 from qwendesk.engine.contract import BenchClient, EngineClient
 from qwendesk.engine.dry_run import ask_engine
 from qwendesk.engines.command_preview import CommandService
-from qwendesk.engines.draft_speedups import DraftSpeedups
 from qwendesk.engines.engine_choice import EngineChoiceService, every_engine_tried
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.idle_unload import IdleUnload
 from qwendesk.engines.load_decision import Decide, facts_for
 from qwendesk.engines.load_decision import decide as decide_by_header
 from qwendesk.engines.load_planner import LoadPlanner
-from qwendesk.engines.measurements import Measurements
+from qwendesk.engines.measurements import DraftSpeedups, Measurements
 from qwendesk.engines.outgrown_service import OutgrownService
 from qwendesk.engines.pending_load import PendingLoadService
 from qwendesk.engines.services import InstalledEngines
@@ -38,14 +37,13 @@ from qwendesk.models.library_service import LibraryService
 from qwendesk.models.services import ModelFiles, ModelServices
 from qwendesk.remote.routed_client import RoutedClient
 from qwendesk.remote.service import RemoteService
-from qwendesk.settings.privacy_service import PrivacyService
+from qwendesk.settings.deletion import PrivacyService
 from qwendesk.settings.profiles import ProfilesService
 from qwendesk.settings.service import SettingsService
 from qwendesk.toolbox.builtin import builtin_tools
 from qwendesk.toolbox.edit_history import EditHistory
 from qwendesk.toolbox.knowledge.folder_indexes import FolderIndexes
-from qwendesk.toolbox.note_tools import note_tools
-from qwendesk.toolbox.notes import NoteService
+from qwendesk.toolbox.notes import NoteService, note_tools
 from qwendesk.toolbox.service import ToolService, consents_file
 
 if TYPE_CHECKING:

@@ -17,11 +17,10 @@ from qwendesk.core import paths
 from qwendesk.core.app_options import AppOptions
 from qwendesk.core.engine_manifest import MANIFEST_NAME, BrokenEngine
 from qwendesk.core.errors import QwenDeskError
-from qwendesk.core.language_file import read_language
+from qwendesk.core.translation import read_language
 from qwendesk.engine.engine_folders import read_engine
 from qwendesk.engines.crash_counts import CrashCounts
-from qwendesk.engines.load_measurements import MeasuredLoads
-from qwendesk.engines.measured_speeds import MeasuredSpeeds
+from qwendesk.engines.measurements import MeasuredLoads, MeasuredSpeeds
 from qwendesk.help.crash_reports import CrashReports
 from qwendesk.hub import access_tokens
 from qwendesk.hub.catalog import BadCatalog, decode_catalog

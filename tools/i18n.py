@@ -15,10 +15,9 @@ import msgspec
 
 from qwendesk.core.app_options import AppOptions
 from qwendesk.core.generation_options import GenerationOptions
-from qwendesk.core.language_file import PLURALS, Language, languages_folder, translation_problem
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import table
-from qwendesk.core.translation import FORM_SEPARATOR
+from qwendesk.core.translation import FORM_SEPARATOR, PLURALS, Language, languages_folder, translation_problem
 from qwendesk.hub.catalog import load_catalog
 from qwendesk.widgets.actions import COMMANDS, FIXED_KEYS, GROUPS
 

@@ -129,7 +129,7 @@ async def _run(app: QApplication, options: argparse.Namespace, instance: SingleI
             reports.begin()
             _show_crashes(parts, reports)
         if leftovers:
-            from qwendesk.settings.view.deletion_report import leftover_notice  # noqa: PLC0415 - hardly ever needed
+            from qwendesk.settings.view.privacy_section import leftover_notice  # noqa: PLC0415 - hardly ever needed
 
             parts.window.add_notice(leftover_notice(leftovers, lambda: parts.navigation.settings_asked.emit("privacy")))
         # This must start before anything else can start a worker, which then waits for the chosen engine.
@@ -149,7 +149,7 @@ async def _run(app: QApplication, options: argparse.Namespace, instance: SingleI
 
 def _delete_if_requested(parts: Parts) -> None:
     if parts.services.privacy.state.value.deletion is not None:
-        from qwendesk.settings.view.deletion_report import carry_out_deletion  # noqa: PLC0415 - hardly ever needed
+        from qwendesk.settings.view.privacy_section import carry_out_deletion  # noqa: PLC0415 - hardly ever needed
 
         carry_out_deletion(parts.services.privacy, parts.services.models.network.connection.host)
 

@@ -195,8 +195,7 @@ class Parts(Owner):
 
     def _build_server_page(self) -> "ServerPage":
         from qwendesk.remote.view.engines_tab import EnginesTab  # noqa: PLC0415
-        from qwendesk.server.view.serve_tab import ServeTab  # noqa: PLC0415
-        from qwendesk.server.view.server_page import ServerPage  # noqa: PLC0415
+        from qwendesk.server.view.server_page import ServerPage, ServeTab  # noqa: PLC0415
 
         app, navigation = self.services, self.navigation
         serve = ServeTab(self._server_switch, app.setups, app.settings.state)
@@ -212,9 +211,11 @@ class Parts(Owner):
         from qwendesk.models.view.token_section import TokenSection  # noqa: PLC0415
         from qwendesk.settings.view.settings_page import SettingsPage  # noqa: PLC0415
         from qwendesk.toolbox.search_key import SearchKeyService  # noqa: PLC0415
-        from qwendesk.toolbox.view.consents_section import ConsentsSection  # noqa: PLC0415
-        from qwendesk.toolbox.view.notes_section import NotesSection  # noqa: PLC0415
-        from qwendesk.toolbox.view.search_key_section import SearchKeySection  # noqa: PLC0415
+        from qwendesk.toolbox.view.settings_sections import (  # noqa: PLC0415
+            ConsentsSection,
+            NotesSection,
+            SearchKeySection,
+        )
 
         app, models, meters = self.services, self.services.models, self.services.meters.service.state
         network: list[TitledCard] = [FoldersSection(models.library), TokenSection(models.token, models.network)]

@@ -13,9 +13,15 @@ import msgspec
 
 from qwendesk.chat.chat_saver import ChatSaved, SaverEvent, SavingFailed, SavingWorksAgain, StoreChatSaver
 from qwendesk.chat.drafts import NEW_CHAT, Drafts
-from qwendesk.chat.listed_chats import FolderList, ListedChats
+from qwendesk.chat.listed_chats import (
+    DailyBackup,
+    FolderList,
+    InheritedSettings,
+    ListedChats,
+    PendingWrites,
+    SummaryReader,
+)
 from qwendesk.chat.reopen_guard import MayReopen, always
-from qwendesk.chat.store_tasks import DailyBackup, InheritedSettings, PendingWrites, SummaryReader
 from qwendesk.chat.tree_edits import new_id, shown_up_to
 from qwendesk.core.chats import ChatSettings, ChatSummary, Folder, ReadPosition, SavedDraft, SearchHit
 from qwendesk.core.conversation import ChatTree

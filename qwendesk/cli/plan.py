@@ -33,8 +33,7 @@ from qwendesk.engine.protocol import Devices
 from qwendesk.engines.exact_plan import exact_plan
 from qwendesk.engines.link_text import link_text
 from qwendesk.engines.load_decision import facts_for, machine_now, plan_of, with_drive
-from qwendesk.engines.load_measurements import MeasuredLoads
-from qwendesk.engines.measured_speeds import MeasuredSpeeds
+from qwendesk.engines.measurements import MeasuredLoads, MeasuredSpeeds
 from qwendesk.hardware.engine_gpus import match_gpus
 from qwendesk.hardware.gpu_links import gpu_links, link_reports
 from qwendesk.hardware.snapshot import GpuReading

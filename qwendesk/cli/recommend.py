@@ -21,7 +21,7 @@ from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.plan import Plan
 from qwendesk.core.translation import mark, tr
 from qwendesk.core.units import MIB, show_expected, show_tokens
-from qwendesk.engines.measured_speeds import MeasuredSpeeds
+from qwendesk.engines.measurements import MeasuredSpeeds
 from qwendesk.hardware.drives import drive_of
 from qwendesk.hardware.ram_modules import ram_bandwidth_here
 from qwendesk.hardware.snapshot_reader import read_gpus

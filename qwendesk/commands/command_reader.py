@@ -11,11 +11,10 @@ from typing import Any
 import msgspec
 
 from qwendesk.core.errors import BadOption
-from qwendesk.core.flag_table import Flag, Program
-from qwendesk.core.flags import find_flag
+from qwendesk.core.flags import Flag, Program, find_flag
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.json_decoding import decode_json
-from qwendesk.core.model_name import ModelName, gguf_words, read_model_name
+from qwendesk.core.model_titles import ModelName, gguf_words, read_model_name
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import check, parse, table
 from qwendesk.core.translation import tr

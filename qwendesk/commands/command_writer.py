@@ -13,9 +13,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from qwendesk.commands.mlx_command import mlx_command
+from qwendesk.commands.safetensors_commands import mlx_command, sglang_command, vllm_arguments
 from qwendesk.commands.serving import Serving
-from qwendesk.commands.vllm_command import sglang_command, vllm_arguments
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.option_rules import lora_adapter
 from qwendesk.core.options import LoadOptions

@@ -4,7 +4,7 @@ import re
 from typing import TYPE_CHECKING, Literal
 
 from qwendesk.core.file_names import model_name, quant_in_name
-from qwendesk.core.model_name import ModelName, read_model_name
+from qwendesk.core.model_titles import ModelName, read_model_name
 
 if TYPE_CHECKING:
     from qwendesk.commands.command_reader import ReadCommand

@@ -1,7 +1,7 @@
 """What went wrong with a worker, in words that help users: the lines of the engine's log, and the exit code of its
 process.
 
-The sentences name no load options where many may help: which one does is found by engines/load_retry.py.
+The sentences name no load options where many may help: which one does is found by engines/load_decision.py.
 
 llama.cpp reports failures only in its log, so each line is matched with the patterns below. The comment on a pattern
 names the source of the line: a file of llama.cpp (in the version of llama-cpp-python 0.3.36) or a part of the system.

@@ -4,7 +4,7 @@ A failed load, from the error to the button
 -------------------------------------------
 1. The worker's error, or the planner's refusal, becomes a `LoadFailure` with a kind and a sentence
    (`engine/load_failures.py`, `engines/load_decision.py`).
-2. `engines/load_retry.py` chooses the one step that may help, from the steps in `hardware/ladder.py`.
+2. `engines/load_decision.py` chooses the one step that may help, from the steps in `hardware/ladder.py`.
    `EngineService.retry` holds it.
 3. `chat/view/banner.py` words the banner: the sentence, the step's button, and the other ways on.
 
@@ -29,5 +29,5 @@ When this PC is outgrown
 `commands/outgrown.py` decides from the model, the cards and their links what the next step is when programs wait at the
 local server (`server/requests.py` counts them) or a model doesn't fit; `engines/outgrown_service.py` keeps it up to
 date for the Server and the Engine page, and `qwendesk plan` asks it too. The commands for vLLM and SGLang are made in
-`commands/vllm_command.py`, the split over the cards in `commands/gpu_split.py`.
+`commands/safetensors_commands.py`, the split over the cards in `commands/gpu_split.py`.
 """

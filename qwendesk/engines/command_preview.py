@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from qwendesk.core.errors import BadOption
-from qwendesk.core.model_name import ModelName
+from qwendesk.core.model_titles import ModelName
 from qwendesk.core.option_rules import with_changes
 from qwendesk.core.options import LoadOptions
-from qwendesk.engines.pending_load import PendingLoadService
-from qwendesk.engines.pending_state import PendingLoad
+from qwendesk.engines.pending_load import PendingLoad, PendingLoadService
 
 if TYPE_CHECKING:
     from qwendesk.commands.command_reader import ReadCommand

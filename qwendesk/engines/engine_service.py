@@ -31,9 +31,8 @@ from qwendesk.engine.state import (
     reduce,
 )
 from qwendesk.engines.crash_counts import MOST_RESTARTS, RESTARTS_WITHIN_S, RestartLimit
-from qwendesk.engines.load_decision import Decide, OptionsFor, ReadFiles, facts_for, with_companions
+from qwendesk.engines.load_decision import Decide, OptionsFor, ReadFiles, facts_for, find_step, with_companions
 from qwendesk.engines.load_decision import decide as decide_by_header
-from qwendesk.engines.load_retry import find_step
 from qwendesk.hardware.ladder import StepDown
 
 

@@ -15,7 +15,6 @@ from qwendesk.core.plan import MachineMemory, Plan
 from qwendesk.core.translation import tr
 from qwendesk.engine.dry_run import ask_engine
 from qwendesk.engine.protocol import Devices
-from qwendesk.engines.draft_speedups import PAYS_OFF
 from qwendesk.engines.exact_plan import Ask, exact_plan
 from qwendesk.engines.load_decision import (
     FindDrive,
@@ -27,7 +26,7 @@ from qwendesk.engines.load_decision import (
     refusal,
     with_drive,
 )
-from qwendesk.engines.measurements import Measurements
+from qwendesk.engines.measurements import PAYS_OFF, Measurements
 from qwendesk.hardware.drives import drive_of
 from qwendesk.hardware.planner import TINY_MODEL_BYTES
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.observed import Observed
-from qwendesk.engines.pending_state import PendingLoad
+from qwendesk.engines.pending_load import PendingLoad
 
 if TYPE_CHECKING:
     from qwendesk.commands.outgrown import NextStep

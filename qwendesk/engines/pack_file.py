@@ -29,8 +29,7 @@ from qwendesk.core.engine_manifest import (
     EnginePack,
 )
 from qwendesk.core.errors import QwenDeskError
-from qwendesk.core.file_lock import locked
-from qwendesk.core.files import replace, write_whole
+from qwendesk.core.files import locked, replace, write_whole
 from qwendesk.core.input_files import open_regular
 from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.links import BehindLink, link_to

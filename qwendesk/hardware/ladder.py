@@ -2,8 +2,8 @@
 
 Three parts of QwenDesk use the steps. The planner goes through every level of them in the order of `STEPS` until a
 configuration fits (`candidates`). The retry after a failed load takes several levels at once, because each try takes
-seconds (engines/load_retry.py). The spill remedies are single steps that free enough memory, in an order of their own
-(meters/spill_remedies.py).
+seconds (engines/load_decision.py). The spill remedies are single steps that free enough memory, in an order of their
+own (meters/spill_remedies.py).
 """
 
 from collections.abc import Callable, Collection, Iterator

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
-from qwendesk.core.file_lock import locked
-from qwendesk.core.files import write_whole
+from qwendesk.core.files import locked, write_whole
 from qwendesk.core.permissions import make_folder
 from qwendesk.core.translation import tr
 from qwendesk.hub.download_control import DownloadControl, RetryPolicy

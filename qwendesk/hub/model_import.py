@@ -16,8 +16,7 @@ from typing import Literal
 
 import msgspec
 
-from qwendesk.core.file_lock import locked
-from qwendesk.core.files import reason_of, write_whole
+from qwendesk.core.files import locked, reason_of, write_whole
 from qwendesk.core.input_files import open_regular
 from qwendesk.core.permissions import create_own, folder_mode, open_own
 from qwendesk.core.translation import tr

@@ -73,7 +73,7 @@ class OfferedTool(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str
     description: str = ""
     schema: dict[str, Any] = {}
-    """Of its arguments, made safe to use by schemas.py."""
+    """Of its arguments, made safe to use by offers.py."""
 
 
 class OfferedResource(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -9,7 +9,7 @@ from qwendesk.core.observed import Observed
 from qwendesk.core.plan import Comparison, MachineMemory
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engines.engine_service import EngineService
-from qwendesk.engines.load_measurements import MeasuredLoads
+from qwendesk.engines.measurements import MeasuredLoads
 from qwendesk.hardware.engine_gpus import match_gpus
 from qwendesk.hardware.planner import fixed_plan
 from qwendesk.meters.meter_state import MeterState

@@ -9,8 +9,7 @@ from qwendesk.core.observed import Observed
 from qwendesk.core.owner import Owner
 from qwendesk.engine.answer_meter import AnswerMeter
 from qwendesk.engines.engine_service import EngineService
-from qwendesk.engines.measured_speeds import MeasuredSpeeds
-from qwendesk.engines.measurements import Measurements
+from qwendesk.engines.measurements import MeasuredSpeeds, Measurements
 from qwendesk.hardware.snapshot_reader import SnapshotReader
 from qwendesk.meters.load_comparer import LoadComparer
 from qwendesk.meters.remedy_service import RemedyService

@@ -10,8 +10,8 @@ import msgspec
 
 from qwendesk.core import paths
 from qwendesk.core.errors import FailureGuard, QwenDeskError
-from qwendesk.core.file_lock import locked
 from qwendesk.core.file_names import is_mmproj_name
+from qwendesk.core.files import locked
 from qwendesk.core.observed import Observed, Subscribers
 from qwendesk.core.permissions import make_folder
 from qwendesk.core.translation import tr

@@ -12,7 +12,7 @@ import msgspec
 
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.model_facts import is_broken_template
-from qwendesk.core.model_name import ModelName
+from qwendesk.core.model_titles import ModelName
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.served_model import is_served
 from qwendesk.hub.catalog import Catalog

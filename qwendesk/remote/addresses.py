@@ -1,5 +1,7 @@
-"""Addresses of servers: how users write them, and which of them stay within the house."""
+"""Addresses of servers: how users write them, which stay within the house, and how people compare certificates."""
 
+import hashlib
+import ssl
 from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
@@ -68,3 +70,12 @@ def _bad_address(text: str) -> BadRequest:
             text.strip()[:80],
         ),
     )
+
+
+def certificate_fingerprint(pem: str) -> str:
+    """Return the SHA-256 of a certificate as pairs of hex digits, as servers and browsers show it.
+
+    Raise ValueError if `pem` has anything but one certificate.
+    """
+    digest = hashlib.sha256(ssl.PEM_cert_to_DER_cert(pem)).hexdigest().upper()
+    return ":".join(digest[start : start + 2] for start in range(0, len(digest), 2))

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from qwendesk.core.app_options import AppOptions
-from qwendesk.core.certificate_fingerprint import certificate_fingerprint
 from qwendesk.core.errors import BadRequest, QwenDeskError
 from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import EngineClient
 from qwendesk.hub.access_tokens import delete_token, load_token, save_token
-from qwendesk.remote.addresses import is_own_server, is_private_address, read_address
+from qwendesk.remote.addresses import certificate_fingerprint, is_own_server, is_private_address, read_address
 from qwendesk.remote.servers import RemoteServer, ServerList
 
 if TYPE_CHECKING:

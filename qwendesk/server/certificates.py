@@ -9,10 +9,10 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from qwendesk.core.certificate_fingerprint import certificate_fingerprint
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.files import write_whole
 from qwendesk.core.translation import tr
+from qwendesk.remote.addresses import certificate_fingerprint
 
 # The longest that macOS accepts of a certificate.
 _VALID_DAYS = 825

@@ -12,8 +12,7 @@ from qwendesk.server.content import picture, read_content, read_reasoning
 from qwendesk.server.fields import Fields, encode_json
 from qwendesk.server.question import ANY_TOOL, ClientMessage, Question, arranged, function_json, message, tool_call
 from qwendesk.server.refusals import Refused, error_body
-from qwendesk.server.sampling_fields import read_format, read_sampling, read_stop_texts
-from qwendesk.server.thinking_fields import read_thinking
+from qwendesk.server.sampling_fields import read_format, read_sampling, read_stop_texts, read_thinking
 
 # What OpenAI writes for a token that can't come; JSON has no infinity.
 _LEAST = -9999.0

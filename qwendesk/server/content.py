@@ -4,8 +4,8 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any
 
+from qwendesk.core.json_decoding import decode_base64, decode_text
 from qwendesk.core.messages import ImagePart, Part, TextPart
-from qwendesk.core.text_decoding import decode_base64, decode_text
 from qwendesk.server.fields import Fields
 from qwendesk.server.refusals import BAD_PICTURE, Refused, bad_field
 

@@ -18,9 +18,8 @@ from qwendesk.server.answer import AnswerCollector, AnswerHead, Comment, EventWr
 from qwendesk.server.answering import Answering
 from qwendesk.server.dialects import DIALECTS, Dialect
 from qwendesk.server.fields import Fields, decode_body, off_loop
-from qwendesk.server.limits import Limits
 from qwendesk.server.messages import read_messages_request
-from qwendesk.server.refusals import CONTEXT_FULL, ApiFamily, Refused, error_body
+from qwendesk.server.refusals import CONTEXT_FULL, ApiFamily, Limits, Refused, error_body
 from qwendesk.server.requests import RequestLog
 from qwendesk.server.served_models import ListedModel, ServedModels
 

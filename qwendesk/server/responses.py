@@ -16,8 +16,7 @@ from qwendesk.server.content import read_content, read_reasoning
 from qwendesk.server.fields import Fields
 from qwendesk.server.question import ClientMessage, Question, arranged, function_json, message, tool_call
 from qwendesk.server.refusals import Refused, error_body
-from qwendesk.server.sampling_fields import read_format, read_sampling, read_stop_texts
-from qwendesk.server.thinking_fields import read_thinking
+from qwendesk.server.sampling_fields import read_format, read_sampling, read_stop_texts, read_thinking
 
 
 def read_responses_request(body: Fields) -> Question:

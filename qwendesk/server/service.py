@@ -20,7 +20,7 @@ from qwendesk.engine.contract import EngineClient
 from qwendesk.server.access import Access, ServerKey, read_keys
 from qwendesk.server.answering import Answering, FairQueue, MakeOptions, served_options
 from qwendesk.server.certificates import Certificate, host_names, network_hosts, own_certificate
-from qwendesk.server.limits import Limits
+from qwendesk.server.refusals import Limits
 from qwendesk.server.requests import RequestLog
 from qwendesk.server.served_models import ServedModels
 

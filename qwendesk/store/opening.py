@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from qwendesk.core.file_lock import locked
-from qwendesk.core.files import replace, write_whole
+from qwendesk.core.files import locked, replace, write_whole
 from qwendesk.core.links import is_link
 from qwendesk.core.number_format import show_date
 from qwendesk.core.permissions import create_own, make_folder

@@ -5,9 +5,9 @@ Tools
 `chat/tool_rounds.py` and `AnswerGenerator` run the rounds of an answer: the model writes calls, `toolbox/service.py`
 runs them, the results are appended as messages, and the model goes on, up to 20 times. What was written before a call,
 the calls and their results are the answer's steps (`ToolStep` in `core/messages.py`), stored and shown with it. A call
-is checked against its schema, then `toolbox/gate.py` decides whether the user is asked (ADR 018). A tool is one value,
-`Tool` in `toolbox/tool.py`; those that come with the app are listed in `toolbox/builtin.py`, those of notes in
-`note_tools.py`, and `mcp/tools.py` makes those of MCP servers.
+is checked against its schema, then `toolbox/service.py` decides whether the user is asked (ADR 018). A tool is one
+value, `Tool` in `toolbox/tool.py`; those that come with the app are listed in `toolbox/builtin.py`, those of notes in
+`notes.py`, and `mcp/tools.py` makes those of MCP servers.
 
 `toolbox/knowledge/` searches the folders of a chat. `folder_indexes.py` keeps one SQLite file for each folder up to
 date on a thread (`index_update.py` finds the files and reads what has changed, `index_file.py` has the passages and

@@ -1,7 +1,8 @@
-"""The tools that come with the app."""
+"""The tools that come with the app; those that use the Internet ask each time, with all that they would send."""
 
 import datetime
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from qwendesk.core.app_options import AppOptions
 from qwendesk.core.observed import Observed
@@ -13,7 +14,79 @@ from qwendesk.toolbox.file_tools import edit_file, file_tools
 from qwendesk.toolbox.knowledge.folder_indexes import FolderIndexes
 from qwendesk.toolbox.run_python import run_python
 from qwendesk.toolbox.tool import Arguments, Tool
-from qwendesk.toolbox.web_tools import web_tools
+
+if TYPE_CHECKING:
+    from qwendesk.toolbox.web.page_text import Internet
+
+
+def web_tools(app: Observed[AppOptions], internet: "Internet | None" = None) -> tuple[Tool, ...]:
+    """Return the two tools. `options` returns the app's options as they are then.
+
+    `internet` replaces how pages are reached. What the tools need is imported at the first call: it takes a tenth of a
+    second.
+    """
+
+    async def preview_search(arguments: Arguments, _context: CallContext) -> str:
+        from qwendesk.toolbox.web.web_search import chosen_service, preview
+
+        return preview(arguments, chosen_service(app.value))
+
+    async def run_search(arguments: Arguments, context: CallContext) -> str:
+        from qwendesk.toolbox.web.web_search import chosen_service, run
+
+        return await run(arguments, context, chosen_service(app.value))
+
+    async def preview_page(arguments: Arguments, _context: CallContext) -> str:
+        from qwendesk.toolbox.web import page_text
+
+        return page_text.preview(arguments, app.value, internet or page_text.internet())
+
+    async def run_page(arguments: Arguments, context: CallContext) -> str:
+        from qwendesk.toolbox.web import page_text
+
+        return await page_text.run(arguments, context, app.value, internet or page_text.internet())
+
+    return (
+        Tool(
+            name="web_search",
+            title=mark("Web search"),
+            promise=mark("Sends words to the search service that you chose in Settings, after you have seen them."),
+            description="Search the web. Gives titles, addresses and short excerpts. The user sees each search.",
+            parameters={
+                "type": "object",
+                "properties": {"query": {"type": "string", "description": "A few words, as for a search engine"}},
+                "required": ["query"],
+            },
+            effect="sends",
+            run=run_search,
+            preview=preview_search,
+            icon="search",
+            command_name="web_search",
+            asks_each_time=True,
+        ),
+        Tool(
+            name="read_page",
+            title=mark("Read page"),
+            promise=mark(
+                "Reads a page of the Internet, after you have seen its address. Never on this PC or in your network."
+            ),
+            description="Read a page of the Internet, a text or a PDF by its address. The user sees each address.",
+            parameters={
+                "type": "object",
+                "properties": {
+                    "url": {"type": "string", "description": "Such as https://example.org/page"},
+                    "offset": {"type": "integer", "minimum": 0, "description": "Where to read on in a long page"},
+                },
+                "required": ["url"],
+            },
+            effect="sends",
+            run=run_page,
+            preview=preview_page,
+            icon="page",
+            command_name="read_page",
+            asks_each_time=True,
+        ),
+    )
 
 
 def _now() -> datetime.datetime:

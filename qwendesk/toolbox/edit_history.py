@@ -11,17 +11,31 @@ import re
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 from qwendesk.core import paths
 from qwendesk.core.errors import QwenDeskError
-from qwendesk.core.file_edits import EditState, EditStatus
 from qwendesk.core.files import write_whole
 from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.translation import tr
 from qwendesk.core.units import MIB
 from qwendesk.toolbox.shown_text import difference
+
+# How the file is now: as the edit left it; as it was before; changed since; gone; a link or something else that is no
+# ordinary file. Or what was before isn't kept any more.
+EditState = Literal["applied", "undone", "changed", "missing", "replaced", "forgotten"]
+
+
+class EditStatus(msgspec.Struct, frozen=True):
+    state: EditState
+    name: str = ""
+    """The file as the user reads it; "" if forgotten."""
+    path: str = ""
+    is_new: bool = False
+    """True if the edit made the file."""
+
 
 _logger = logging.getLogger(__name__)
 

@@ -7,9 +7,8 @@ from pathlib import Path
 from PySide6.QtCore import QLibraryInfo, QLocale, Qt, QTranslator
 from PySide6.QtWidgets import QApplication
 
-from qwendesk.core.language_file import ENGLISH, choose_language, languages_folder, read_language
 from qwendesk.core.number_format import ENGLISH_FORMAT, NumberFormat, install_number_format
-from qwendesk.core.translation import install_translator
+from qwendesk.core.translation import ENGLISH, choose_language, install_translator, languages_folder, read_language
 
 _logger = logging.getLogger(__name__)
 

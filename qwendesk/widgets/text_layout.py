@@ -1,11 +1,11 @@
-"""How a text is laid out: its direction, and its height in lines."""
+"""How a text is laid out: its direction, its height in lines, and labels that wrap or elide it."""
 
 import math
 import unicodedata
 
-from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QPainter
-from PySide6.QtWidgets import QPlainTextEdit
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QLabel, QPlainTextEdit, QSizePolicy
 
 # The first letter is searched for in this many characters.
 _LONGEST_LOOK = 200
@@ -63,3 +63,50 @@ def fit_height(field: QPlainTextEdit, *, least: int = 1, most: int, extra: int) 
     is_full = lines >= most
     policy = Qt.ScrollBarPolicy.ScrollBarAsNeeded if is_full else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
     field.setVerticalScrollBarPolicy(policy)
+
+
+class WrappingLabel(QLabel):
+    """A label that uses one line if there is enough space, and wraps otherwise.
+
+    A plain QLabel with word wrap requests several lines even if one is enough.
+    """
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__(text)
+        self.setWordWrap(True)
+
+    def sizeHint(self) -> QSize:
+        self.ensurePolished()
+        padding = self.width() - self.contentsRect().width()
+        indent = self.fontMetrics().horizontalAdvance("x") if padding else 0
+        words = self.fontMetrics().horizontalAdvance(self.text()) + padding + indent + 2 * self.margin() + 2
+        return QSize(words, self.heightForWidth(words))
+
+
+class ElidedLabel(QLabel):
+    """A label that elides the middle of its text, for names of files and folders. `text` returns the complete text."""
+
+    def __init__(self, name: str, *, kind: str = "") -> None:
+        super().__init__()
+        self.setObjectName(name)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        if kind:
+            self.setProperty("kind", kind)
+
+    @property
+    def shown(self) -> str:
+        """The text as it is drawn, elided if necessary."""
+        room = self.contentsRect().width()
+        return self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideMiddle, room)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        shown = self.shown
+        if shown == self.text():
+            super().paintEvent(event)
+            return
+        painter = QPainter(self)
+        self.style().drawItemText(
+            painter, self.contentsRect(), self.alignment(), self.palette(), self.isEnabled(), shown,
+            self.foregroundRole(),
+        )  # fmt: skip

@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 )
 
 from qwendesk.core.translation import FORM_SEPARATOR
-from qwendesk.widgets.text_labels import ElidedLabel
+from qwendesk.widgets.text_layout import ElidedLabel
 
 _PLAIN = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _ACCENTED = str.maketrans(_PLAIN, "àþçðèƒğĥìĵķĺɱñòƥɋŕšţùṽŵẋýžÀßÇÐÈƑĞĤÌĴĶĹṀÑÒƤɊŔŠŢÙṼŴẊÝŽ")

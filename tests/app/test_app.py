@@ -158,7 +158,7 @@ def test_everything_is_deleted_even_if_closing_fails(
     monkeypatch.setattr(SnapshotReader, "read", read)
     monkeypatch.setattr(Path, "unlink", refuse)
     monkeypatch.setattr(
-        "qwendesk.settings.view.deletion_report.QMessageBox.warning", lambda *words: said.append(words[-1])
+        "qwendesk.settings.view.privacy_section.QMessageBox.warning", lambda *words: said.append(words[-1])
     )
 
     async def delete_everything() -> int:

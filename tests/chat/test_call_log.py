@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from qwendesk.chat.call_log import log_json, log_text, logged_calls, write_log
 from qwendesk.chat.tree_edits import copied_path, edited_answer, new_answer, new_question
+from qwendesk.chat.view.thread.tools.call_log_dialog import log_json, log_text, logged_calls, write_log
 from qwendesk.core.conversation import ChatNode, ChatTree
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.messages import CallRecord, Message, ToolCall, ToolStep, text_message

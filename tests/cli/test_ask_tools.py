@@ -23,7 +23,7 @@ from qwendesk.core.observed import Observed
 from qwendesk.core.tool_context import CallContext
 from qwendesk.mcp.server_config import McpServerList, NewServer, save_secrets, server_list_file
 from qwendesk.mcp.tools import server_switch
-from qwendesk.toolbox.web_tools import web_tools
+from qwendesk.toolbox.builtin import web_tools
 from tests.decoding import office_files
 from tests.fakes.engine import DEMO_REPORT, FakeEngineClient, ScriptedAnswer, ready
 from tests.mcp.servers import friendly

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from qwendesk.commands.command_reader import ReadCommand, read_command
 from qwendesk.commands.command_writer import command
 from qwendesk.core.generation_options import GenerationOptions
-from qwendesk.core.model_name import ModelName
+from qwendesk.core.model_titles import ModelName
 from qwendesk.core.options import LoadOptions
 from tests.commands.test_command_writer import ANSWER, EVERY_ANSWER, EVERYTHING, LOAD
 

@@ -4,12 +4,12 @@ import subprocess
 import sys
 import threading
 
-from qwendesk.core.file_lock import locked
+from qwendesk.core.files import locked
 
 HOLD = """
 import sys
 from pathlib import Path
-from qwendesk.core.file_lock import locked
+from qwendesk.core.files import locked
 with locked(Path(sys.argv[1])) as is_ours:
     print(is_ours, flush=True)
     sys.stdin.readline()

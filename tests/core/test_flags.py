@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from qwendesk.core.app_options import AppOptions
-from qwendesk.core.flag_table import ALIASES, LLAMA_CPP, OLLAMA, VLLM
-from qwendesk.core.flags import find_flag, flag_note, search_flag, spellings
+from qwendesk.core.flags import ALIASES, LLAMA_CPP, OLLAMA, VLLM, find_flag, flag_note, search_flag, spellings
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import parse, table

@@ -2,7 +2,7 @@
 
 import pytest
 
-from qwendesk.core.model_name import ModelName, gguf_words, read_model_name
+from qwendesk.core.model_titles import ModelName, gguf_words, read_model_name
 
 REPO = "unsloth/Qwen3.5-35B-A3B-GGUF"
 FILE = "Qwen3.5-35B-A3B-Q4_K_M.gguf"

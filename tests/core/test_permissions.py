@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from qwendesk.core import paths
-from qwendesk.core.file_lock import locked
-from qwendesk.core.files import write_whole
+from qwendesk.core.files import locked, write_whole
 from qwendesk.core.permissions import create_own, make_folder, restrict_own_folders
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has access lists, which are inherited")

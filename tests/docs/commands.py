@@ -11,7 +11,7 @@ from qwendesk.cli.main import make_parser
 from qwendesk.commands.command_reader import read_command
 from qwendesk.core.engine_manifest import MANIFEST_NAME
 from qwendesk.core.flags import search_flag
-from qwendesk.core.model_name import read_model_name
+from qwendesk.core.model_titles import read_model_name
 
 _ROOT = Path(__file__).resolve().parents[2]
 _BLOCK = re.compile(r"^```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)

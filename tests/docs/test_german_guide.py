@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from qwendesk.core.language_file import languages_folder, read_language
 from qwendesk.core.paths import guide_folder
+from qwendesk.core.translation import languages_folder, read_language
 from qwendesk.help.guide import GuidePage, read_guide
 from tests.docs.commands import command_lines, without_blocks
 from tests.docs.test_guide import FREE_LABELS, REWRITE, links, pictures

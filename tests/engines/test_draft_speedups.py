@@ -6,7 +6,7 @@ import msgspec
 
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.options import DecidedOptions
-from qwendesk.engines.draft_speedups import DraftSpeedups, MeasuredOn
+from qwendesk.engines.measurements import DraftSpeedups, MeasuredOn
 from qwendesk.hardware.snapshot import GpuReading
 
 OPTIONS = DecidedOptions(model="/models/a.gguf", speculative="mtp", n_ctx=8192)

@@ -9,7 +9,7 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import MachineMemory, Plan
 from qwendesk.core.units import GIB, MIB
 from qwendesk.engine.protocol import Allocation, LoadReport, TemplateAbilities
-from qwendesk.engines.load_measurements import MeasuredLoads
+from qwendesk.engines.measurements import MeasuredLoads
 from qwendesk.hardware.planner import best_plan
 from tests.gguf_files import moe_35b
 

@@ -18,10 +18,9 @@ from qwendesk.core.plan import DriveKind, Plan
 from qwendesk.core.units import GIB, MIB
 from qwendesk.engine.dry_run_protocol import Estimated
 from qwendesk.engine.protocol import Allocation, Devices
-from qwendesk.engines.draft_speedups import DraftSpeedups
 from qwendesk.engines.load_decision import facts_for, machine_now
 from qwendesk.engines.load_planner import LoadPlanner
-from qwendesk.engines.measurements import Measurements
+from qwendesk.engines.measurements import DraftSpeedups, Measurements
 from qwendesk.hardware.layer_split import HEADROOM_BYTES
 from qwendesk.hardware.planner import fixed_plan
 from qwendesk.hub.gguf import read_facts

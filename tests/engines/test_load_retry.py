@@ -5,7 +5,7 @@ import pytest
 
 from qwendesk.core.failures import LoadFailure, LoadFailureKind
 from qwendesk.core.options import LoadOptions
-from qwendesk.engines.load_retry import next_step
+from qwendesk.engines.load_decision import next_step
 from qwendesk.hardware.expert_layers import cpu_expert_layers
 from qwendesk.hardware.ladder import STEPS, ModelShape, StepDown
 

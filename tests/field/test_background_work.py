@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from PySide6.QtWidgets import QApplication
 
-from qwendesk.chat import store_tasks
-from qwendesk.chat.store_tasks import DailyBackup
+from qwendesk.chat import listed_chats
+from qwendesk.chat.listed_chats import DailyBackup
 from qwendesk.chat.view.answer.formulas import Drawing, FormulaCache, draw
 from qwendesk.hub.library_places import HostEnvironment
 from qwendesk.mcp.host_connection import HostConnection
@@ -138,7 +138,7 @@ async def test_downloads_are_followed_on(tmp_path: Path, monkeypatch: pytest.Mon
 
 @case(ENDS_FOR_GOOD, Way.WINDOW, report=FOUND, before="failed")
 async def test_chats_are_backed_up_on_the_next_day(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_tasks, "BACKUP_CHECK_EVERY_S", 0.0)
+    monkeypatch.setattr(listed_chats, "BACKUP_CHECK_EVERY_S", 0.0)
     back_up = FailsOnce(lambda _is_stopped: None)
     backup = DailyBackup(lambda failure: pytest.fail(failure.sentence))
 

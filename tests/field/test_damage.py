@@ -26,9 +26,8 @@ from qwendesk.settings.service import settings_file
 from qwendesk.store.opening import FILE_NAME, open_store
 from qwendesk.store.rows import settings as settings_of
 from qwendesk.toolbox.builtin import builtin_tools
-from qwendesk.toolbox.gate import Grant, fingerprint
 from qwendesk.toolbox.knowledge.folder_indexes import FolderIndexes
-from qwendesk.toolbox.service import ToolService
+from qwendesk.toolbox.service import Grant, ToolService, fingerprint
 from tests.chat.exchange.kit import Kit, gpt_chat, gpt_node
 from tests.fakes.answer_stream import ScriptedAnswer
 from tests.fakes.engine import FakeEngineClient, decide_by_default

@@ -12,7 +12,7 @@ from qwendesk.core import paths
 from qwendesk.core.options import LoadOptions
 from qwendesk.hub.model_folders import default_models_folder
 from qwendesk.models.last_model import last_model_file
-from qwendesk.server.limits import Limits
+from qwendesk.server.refusals import Limits
 from tests.fakes.answer_stream import ScriptedAnswer
 from tests.fakes.engine import FakeEngineClient
 from tests.field.grid import SERVER, Kind, Way, case

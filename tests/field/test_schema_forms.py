@@ -35,7 +35,7 @@ __all__ = ["client", "no_keyring"]
 
 PATTERNS = Kind(
     "A pattern of a schema refuses the whole request, or lets JSON through that is none",
-    {Way.MCP: "patterns are left out of servers' schemas, see mcp/schemas.py"},
+    {Way.MCP: "patterns are left out of servers' schemas, see mcp/host/offers.py"},
 )
 LISTED = Kind("A value that isn't listed is written where the list is behind references")
 _TYPED = "whoever typed it is told that the list is empty"

@@ -6,8 +6,7 @@ import pytest
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import Plan
 from qwendesk.core.units import GIB, MIB
-from qwendesk.engines.load_decision import refusal
-from qwendesk.engines.load_retry import next_step
+from qwendesk.engines.load_decision import next_step, refusal
 from qwendesk.hardware.ladder import ModelShape
 from qwendesk.hardware.planner import best_plan
 from tests.gguf_files import dense_27b, moe_35b

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from qwendesk.core import files
-from qwendesk.core.file_lock import locked
+from qwendesk.core.files import locked
 from qwendesk.hub import download_part
 from qwendesk.hub.download import FileProgress, download_file
 from qwendesk.hub.download_control import DownloadControl, RetryPolicy

@@ -6,8 +6,7 @@ from typing import get_args
 
 import pytest
 
-from qwendesk.core.language_file import languages_folder, read_language
-from qwendesk.core.translation import install_translator
+from qwendesk.core.translation import install_translator, languages_folder, read_language
 from qwendesk.hub.finding_texts import (
     CHIPS,
     DETAILS,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from qwendesk.core.file_lock import locked
+from qwendesk.core.files import locked
 from qwendesk.hub import model_import
 from qwendesk.hub.model_import import Imported, ImportItem, NotImported, import_files
 

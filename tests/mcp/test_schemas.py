@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from qwendesk.mcp.schemas import TooLarge, usable_schema
+from qwendesk.mcp.host.offers import TooLarge, usable_schema
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),

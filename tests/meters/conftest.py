@@ -10,8 +10,7 @@ from qwendesk.core.observed import Observed
 from qwendesk.engine.answer_meter import AnswerMeter
 from qwendesk.engine.contract import EngineClient
 from qwendesk.engines.engine_service import EngineService
-from qwendesk.engines.measured_speeds import MeasuredSpeeds
-from qwendesk.engines.measurements import Measurements
+from qwendesk.engines.measurements import MeasuredSpeeds, Measurements
 from qwendesk.meters.remedy_service import RemedyService
 from qwendesk.meters.service import MeterService
 from qwendesk.remote.routed_client import RoutedClient

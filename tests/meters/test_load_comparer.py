@@ -7,7 +7,7 @@ from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import MachineMemory
 from qwendesk.core.units import GIB, MIB
-from qwendesk.engines.load_measurements import MeasuredLoads
+from qwendesk.engines.measurements import MeasuredLoads
 from qwendesk.hardware.planner import best_plan
 from qwendesk.meters.load_comparer import LoadComparer
 from tests.fakes.gaming_pc import CARD

@@ -8,7 +8,7 @@ import pytest
 from qwendesk.core.devices import DeviceInfo, Segment
 from qwendesk.core.units import GIB, MIB
 from qwendesk.engine.protocol import Allocation
-from qwendesk.engines.measured_speeds import MeasuredSpeed, MeasuredSpeeds, key_of
+from qwendesk.engines.measurements import MeasuredSpeed, MeasuredSpeeds, key_of
 from qwendesk.hardware.engine_gpus import match_gpus
 from qwendesk.hardware.snapshot import GpuReading, ProcessMemory, Snapshot, SystemReading
 from qwendesk.meters.meter_state import gpu_bar, new_consumer, new_consumers, shared_memory, used_devices

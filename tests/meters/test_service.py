@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from qwendesk.core.units import GIB, MIB
-from qwendesk.engines.measured_speeds import MeasuredSpeeds
+from qwendesk.engines.measurements import MeasuredSpeeds
 from qwendesk.hardware.spill import SpillState
 from qwendesk.meters.spill_remedies import LoadEstimate
 from tests.fakes.gaming_pc import OPTIONS

@@ -14,7 +14,7 @@ import msgspec
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.options import LoadOptions
 from qwendesk.engines.engine_service import EngineService
-from qwendesk.server.limits import Limits
+from qwendesk.server.refusals import Limits
 from qwendesk.server.served_models import ServedModels
 from qwendesk.server.service import ServerOptions, ServerService
 from tests.fakes.answer_stream import ScriptedAnswer

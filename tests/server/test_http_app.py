@@ -13,7 +13,7 @@ from qwendesk.core.failures import LoadFailure
 from qwendesk.core.messages import ToolCall
 from qwendesk.engine.protocol import Load, RequestFailed
 from qwendesk.server.chat_completions import ChatWriter
-from qwendesk.server.limits import Limits
+from qwendesk.server.refusals import Limits
 from qwendesk.server.service import ServerOptions
 from tests.fakes.answer_stream import ScriptedAnswer
 from tests.server.http_desk import ASKED, KEY, OTHER_KEY, HttpDesk, http_desk

@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 
 from qwendesk.server.dialects import DIALECTS
-from qwendesk.server.limits import Limits
+from qwendesk.server.refusals import Limits
 from tests.fakes.answer_stream import ScriptedAnswer
 from tests.server.http_desk import ASKED, KEY, http_desk
 

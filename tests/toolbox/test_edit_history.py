@@ -9,10 +9,9 @@ import pytest
 
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.errors import QwenDeskError
-from qwendesk.core.file_edits import EditStatus
 from qwendesk.core.messages import ToolCall
 from qwendesk.core.tool_context import CallContext
-from qwendesk.toolbox.edit_history import EditHistory, FileEdit
+from qwendesk.toolbox.edit_history import EditHistory, EditStatus, FileEdit
 from qwendesk.toolbox.file_tools import edit_file
 from qwendesk.toolbox.service import ToolService
 from tests.links import skip_without_links

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from qwendesk.toolbox.file_tools import MOST_LINES, list_files, read_file
 from qwendesk.toolbox.folder_access import FolderAccess
-from qwendesk.toolbox.folder_files import MOST_LINES, list_files, read_file
 from qwendesk.toolbox.tool import ToolError
 from tests.chat.documents.test_document_reader import pdf
 from tests.decoding import office_files

@@ -1,7 +1,7 @@
 """A hundred texts that want the model to act, and an engine that obeys each of them: nothing happens without the user.
 
 injections.toml has the texts. Before some of them come, the user has allowed the tool for the chat or always, so that
-only the rule of taint is left to ask: without `context.is_tainted` in `toolbox/gate.py`, both tests fail for all of
+only the rule of taint is left to ask: without `context.is_tainted` in `toolbox/service.py`, both tests fail for all of
 those ("after_consent..." and a few more), because the engine's calls then run and nobody is asked. They fail too, for
 what comes by that way, if `holds_untyped_text` (chat/answer_generator.py), `is_imported`, or the descriptions of others
 (`toolbox/service.py`) no longer taint.

@@ -10,8 +10,7 @@ import pytest
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.messages import CallRecord, ToolCall
 from qwendesk.core.tool_context import CallContext
-from qwendesk.toolbox.note_tools import note_tools
-from qwendesk.toolbox.notes import LONGEST_NOTE, Note, NoteService
+from qwendesk.toolbox.notes import LONGEST_NOTE, Note, NoteService, note_tools
 from qwendesk.toolbox.service import ToolService
 from tests.toolbox.test_service import asked, request_of
 

@@ -13,8 +13,7 @@ from qwendesk.core.messages import CallRecord, ToolCall
 from qwendesk.core.tool_context import MOST_CHARACTERS, CallContext, ConsentRequest, Decision
 from qwendesk.toolbox.builtin import clock
 from qwendesk.toolbox.calculator import CALCULATOR
-from qwendesk.toolbox.gate import choices
-from qwendesk.toolbox.service import Grants, ToolService
+from qwendesk.toolbox.service import Grants, ToolService, choices
 from qwendesk.toolbox.tool import Arguments, Effect, Tool, ToolError
 
 SEND = ToolCall("send", '{"text": "hello"}')

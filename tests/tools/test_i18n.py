@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from qwendesk.core.language_file import Language, languages_folder, read_language
+from qwendesk.core.translation import Language, languages_folder, read_language
 from tools import i18n
 
 

@@ -8,7 +8,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QPixmap
 from PySide6.QtWidgets import QApplication, QLabel, QToolTip, QWidget
 
-from qwendesk.widgets.text_labels import WrappingLabel
+from qwendesk.widgets.text_layout import WrappingLabel
 from qwendesk.widgets.theme_keeper import ThemeKeeper
 
 

@@ -9,9 +9,16 @@ import pytest
 from PySide6.QtCore import QLocale, Qt, QTranslator
 from PySide6.QtWidgets import QApplication
 
-from qwendesk.core.language_file import PLURALS, choose_language, language_names, translation_problem
 from qwendesk.core.number_format import ENGLISH_FORMAT, install_number_format, show_count, show_date, show_decimal
-from qwendesk.core.translation import install_translator, tr, tr_n
+from qwendesk.core.translation import (
+    PLURALS,
+    choose_language,
+    install_translator,
+    language_names,
+    tr,
+    tr_n,
+    translation_problem,
+)
 from qwendesk.core.units import show_bytes, show_duration, show_expected, show_rate, show_tokens
 from qwendesk.widgets.language import number_format_of, show_language
 

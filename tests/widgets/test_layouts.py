@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QLabel, QWidget
 
 from qwendesk.widgets.layouts import LazyPage, ResponsivePairLayout
-from qwendesk.widgets.text_labels import ElidedLabel
+from qwendesk.widgets.text_layout import ElidedLabel
 
 WORDS = "A sentence that is long enough to need several lines where there is little room for it."
 

@@ -10,7 +10,7 @@ _ALLOWED = {
     "widgets/popups.py",
     "widgets/file_dialogs.py",
     "app/window/tray.py",  # the menu of the system's tray
-    "settings/view/deletion_report.py",  # shown when the window is gone
+    "settings/view/privacy_section.py",  # shown when the window is gone
 }
 
 

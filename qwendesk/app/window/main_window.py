@@ -18,8 +18,7 @@ from PySide6.QtWidgets import QApplication, QHBoxLayout, QMainWindow, QStackedWi
 
 from qwendesk.app.window.announcer import Announcer
 from qwendesk.app.window.composer_focus import ComposerFocus
-from qwendesk.app.window.rail import Rail
-from qwendesk.app.window.top_bar import TopBar
+from qwendesk.app.window.top_bar import Rail, TopBar
 from qwendesk.chat.chat_state import ChatEvent, ConversationReplaced, TurnEnded
 from qwendesk.chat.context_fill import ContextFill
 from qwendesk.chat.view.composer.pasted_content import OWN_DRAG, has_files, read_mime

@@ -23,7 +23,7 @@ from qwendesk.core.translation import tr, tr_n
 from qwendesk.widgets.buttons import ChevronButton, describe, restyle
 from qwendesk.widgets.controls import ComboBox
 from qwendesk.widgets.display_texts import stop_text
-from qwendesk.widgets.text_labels import WrappingLabel
+from qwendesk.widgets.text_layout import WrappingLabel
 from qwendesk.widgets.text_pane import TextPane, reading_line_format
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 

@@ -34,7 +34,7 @@ from qwendesk.widgets.layouts import DensitySpacing, EqualColumnsLayout, FlowLay
 from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.popups import Menu
 from qwendesk.widgets.tasks import window_tasks
-from qwendesk.widgets.text_labels import WrappingLabel
+from qwendesk.widgets.text_layout import WrappingLabel
 
 _LEAST_WIDTH = 300
 _PROMPT_HEIGHT = 84

@@ -21,7 +21,7 @@ from qwendesk.widgets.controls import ComboBox
 from qwendesk.widgets.file_dialogs import ask_for_file, ask_where_to_save
 from qwendesk.widgets.layouts import DensitySpacing, FlowLayout, horizontal_group, widget_with
 from qwendesk.widgets.tasks import window_tasks
-from qwendesk.widgets.text_labels import WrappingLabel
+from qwendesk.widgets.text_layout import WrappingLabel
 
 _CHUNK_LENGTHS = (512, 2048, 8192)
 _CHUNKS = (20, 100, 0)

@@ -4,7 +4,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QProgressBar, QVBoxLayout, QWidget
 
 from qwendesk.bench.bench_engine import BenchFailure
 from qwendesk.core.failures import LoadFailure
-from qwendesk.widgets.text_labels import WrappingLabel
+from qwendesk.widgets.text_layout import WrappingLabel
 
 
 class RunStatus(QWidget):

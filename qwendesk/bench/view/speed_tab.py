@@ -31,7 +31,7 @@ from qwendesk.widgets.layouts import DensitySpacing, horizontal_group
 from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.popups import Menu
 from qwendesk.widgets.tasks import window_tasks
-from qwendesk.widgets.text_labels import WrappingLabel
+from qwendesk.widgets.text_layout import WrappingLabel
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
 # The depth up to which is measured unless the user chooses another.

@@ -21,7 +21,7 @@ from qwendesk.widgets.buttons import TextButton, describe, restyle
 from qwendesk.widgets.controls import Switch
 from qwendesk.widgets.layouts import DensitySpacing, FlowLayout, horizontal_group
 from qwendesk.widgets.tasks import window_tasks
-from qwendesk.widgets.text_labels import WrappingLabel
+from qwendesk.widgets.text_layout import WrappingLabel
 
 _COLUMNS = 5
 

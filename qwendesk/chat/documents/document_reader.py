@@ -7,8 +7,8 @@ from pathlib import Path, PurePath
 from qwendesk.chat.documents.pdf import pdf_text
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.input_files import FileTooLarge, open_regular, read_bounded
+from qwendesk.core.json_decoding import HEAD_BYTES, decode_text, is_text
 from qwendesk.core.messages import DocumentPart
-from qwendesk.core.text_decoding import HEAD_BYTES, decode_text, is_text
 from qwendesk.core.translation import tr
 from qwendesk.core.units import MIB, show_bytes
 from qwendesk.decoding.documents import UNITS, document_format, read_pieces

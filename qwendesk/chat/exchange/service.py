@@ -14,9 +14,9 @@ import msgspec
 
 from qwendesk.chat.chat_list import ChatListService
 from qwendesk.chat.exchange.exchange_reader import ExchangeReader
-from qwendesk.chat.exchange.markdown import export_markdown
 from qwendesk.chat.exchange.own_json import export_json
 from qwendesk.chat.exchange.pictures import ImportedPictures
+from qwendesk.chat.exchange.readable_exports import export_markdown, export_web_page
 from qwendesk.chat.exchange.values import (
     BadExchange,
     ExchangedChat,
@@ -24,7 +24,6 @@ from qwendesk.chat.exchange.values import (
     ImportReport,
     ReadChat,
 )
-from qwendesk.chat.exchange.web_page import export_web_page
 from qwendesk.chat.tree_edits import copied_tree, new_id
 from qwendesk.core.chats import ChatSummary, Folder
 from qwendesk.core.files import reason_of, write_whole

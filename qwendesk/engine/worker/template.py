@@ -14,8 +14,13 @@ from qwendesk.core.generation_options import REASONING_EFFORTS
 from qwendesk.core.translation import mark
 from qwendesk.engine.protocol import TemplateAbilities
 from qwendesk.engine.worker.template_builtin import BUILTIN_CHATML
-from qwendesk.engine.worker.template_limits import TEXT_TOO_LONG, Meter, TemplateSandboxLimits, TemplateTooCostly
-from qwendesk.engine.worker.template_sandbox import TemplateEnvironment
+from qwendesk.engine.worker.template_sandbox import (
+    TEXT_TOO_LONG,
+    Meter,
+    TemplateEnvironment,
+    TemplateSandboxLimits,
+    TemplateTooCostly,
+)
 
 __all__ = ["BUILTIN_CHATML", "ChatTemplate", "TemplateSandboxLimits", "TemplateTooCostly", "probe_abilities"]
 

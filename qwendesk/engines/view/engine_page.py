@@ -23,8 +23,7 @@ from qwendesk.engines.exact_plan import with_engine_numbers
 from qwendesk.engines.link_text import link_sentences
 from qwendesk.engines.load_planner import LoadPlanner
 from qwendesk.engines.pc_trial.service import PcTrial
-from qwendesk.engines.pending_load import PendingLoadService
-from qwendesk.engines.pending_state import PendingLoad
+from qwendesk.engines.pending_load import PendingLoad, PendingLoadService
 from qwendesk.engines.self_test import Check, Diagnosis, SelfTest, SelfTestState, versions
 from qwendesk.engines.trial import EngineTrial
 from qwendesk.engines.view.engines_presenter import EnginesPresenter

@@ -20,7 +20,7 @@ from qwendesk.widgets.popups import Menu
 from qwendesk.widgets.rows.option_texts import choice_text
 from qwendesk.widgets.rows.titled_card import TitledCard
 from qwendesk.widgets.tasks import window_tasks
-from qwendesk.widgets.text_labels import ElidedLabel
+from qwendesk.widgets.text_layout import ElidedLabel
 
 _WORDS = "games programs game mode list rules unload experts keep vram full screen steam"
 _NAME = "settings.programs"

@@ -10,7 +10,7 @@ from qwendesk.mcp.server_config import ServerConfig, clean_name
 from qwendesk.widgets.buttons import IconButton, TextButton, describe, restyle
 from qwendesk.widgets.controls import Switch
 from qwendesk.widgets.layouts import FlowLayout
-from qwendesk.widgets.text_labels import ElidedLabel
+from qwendesk.widgets.text_layout import ElidedLabel
 
 _TONES = {"failed": "bad", "starting": "warn"}
 # Characters of a tool's description that are shown.

@@ -7,8 +7,7 @@ from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 from qwendesk.core.translation import tr
 from qwendesk.mcp.server_config import NewServer
 from qwendesk.mcp.service import McpService, McpState
-from qwendesk.mcp.view.paste_dialog import PasteDialog
-from qwendesk.mcp.view.server_dialog import ServerDialog
+from qwendesk.mcp.view.server_dialog import PasteDialog, ServerDialog
 from qwendesk.mcp.view.server_line import ServerLine
 from qwendesk.widgets.bind import bind
 from qwendesk.widgets.buttons import TextButton, describe

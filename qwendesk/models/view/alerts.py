@@ -13,7 +13,7 @@ from qwendesk.widgets.bind import bind_field
 from qwendesk.widgets.buttons import IconButton, TextButton, describe, restyle
 from qwendesk.widgets.layouts import DensitySpacing, ResponsivePairLayout, horizontal_group
 from qwendesk.widgets.navigation import Navigation
-from qwendesk.widgets.text_labels import ElidedLabel
+from qwendesk.widgets.text_layout import ElidedLabel
 
 # Alerts shown at once; one on a short page.
 _MAX_CARDS = 2

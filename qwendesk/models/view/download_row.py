@@ -13,7 +13,7 @@ from qwendesk.hub.network import HubErrorKind
 from qwendesk.models.downloads import DownloadsState
 from qwendesk.widgets.buttons import IconButton, TextButton, describe, restyle
 from qwendesk.widgets.layouts import DensitySpacing, FlowLayout, ResponsivePairLayout, horizontal_group
-from qwendesk.widgets.text_labels import ElidedLabel
+from qwendesk.widgets.text_layout import ElidedLabel
 
 _STEPS = 1000
 # Least width in pixels of the file's name, and of a text, next to what is on its right.

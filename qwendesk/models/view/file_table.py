@@ -11,7 +11,7 @@ from qwendesk.core.translation import tr, tr_n
 from qwendesk.models.fit import FitLabel
 from qwendesk.models.view.offer_texts import NO_DETAIL, fit_details, fit_text
 from qwendesk.widgets.buttons import TextButton, describe
-from qwendesk.widgets.text_labels import WrappingLabel
+from qwendesk.widgets.text_layout import WrappingLabel
 from qwendesk.widgets.theme_keeper import app_theme
 
 _GAP = 16

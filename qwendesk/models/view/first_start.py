@@ -39,7 +39,7 @@ from qwendesk.widgets.file_dialogs import ask_for_folder
 from qwendesk.widgets.layouts import FlowLayout
 from qwendesk.widgets.navigation import GRAPHICS_HELP, Navigation
 from qwendesk.widgets.tasks import window_tasks
-from qwendesk.widgets.text_labels import ElidedLabel, WrappingLabel
+from qwendesk.widgets.text_layout import ElidedLabel, WrappingLabel
 
 if TYPE_CHECKING:
     from qwendesk.engines.view.engines_presenter import EnginesPresenter

@@ -17,7 +17,7 @@ from qwendesk.widgets.file_dialogs import ask_for_folder
 from qwendesk.widgets.layouts import FlowLayout
 from qwendesk.widgets.rows.titled_card import TitledCard
 from qwendesk.widgets.tasks import window_tasks
-from qwendesk.widgets.text_labels import ElidedLabel
+from qwendesk.widgets.text_layout import ElidedLabel
 
 _WORDS = (
     "model folders folder drive disk where downloads go other apps lm studio jan ollama llama.cpp hugging face cache"

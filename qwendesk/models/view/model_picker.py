@@ -21,7 +21,7 @@ from qwendesk.widgets.bind import bind
 from qwendesk.widgets.buttons import IconButton, TextButton, describe, restyle
 from qwendesk.widgets.layouts import FlowLayout
 from qwendesk.widgets.popups import SearchPopover, set_spoken
-from qwendesk.widgets.text_labels import ElidedLabel
+from qwendesk.widgets.text_layout import ElidedLabel
 from qwendesk.widgets.theme_keeper import current_theme
 
 _WIDTH, _MOST_ROWS = 520, 6

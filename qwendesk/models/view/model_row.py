@@ -14,7 +14,7 @@ from qwendesk.models.view.offer_texts import fit_details, fit_word
 from qwendesk.models.view.speed_texts import measured_text
 from qwendesk.widgets.buttons import IconButton, TextButton, describe, restyle
 from qwendesk.widgets.layouts import DensitySpacing, FlowLayout, ResponsivePairLayout, horizontal_group, widget_with
-from qwendesk.widgets.text_labels import ElidedLabel
+from qwendesk.widgets.text_layout import ElidedLabel
 
 _STEPS = 1000
 # Minimum width in pixels of a name with its state, and of a sentence, next to the widgets on the right.

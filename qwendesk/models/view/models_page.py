@@ -17,7 +17,7 @@ from qwendesk.models.view.search_tab import SearchTab
 from qwendesk.widgets.bind import bind_field
 from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.tabbed_page import TabbedPage
-from qwendesk.widgets.text_labels import ElidedLabel
+from qwendesk.widgets.text_layout import ElidedLabel
 
 # Tabs by key, left to right: For this PC, My models, Hugging Face, Downloads.
 ORDER: Final = ("pc", "mine", "hub", "downloads")

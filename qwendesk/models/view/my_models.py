@@ -29,7 +29,7 @@ from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.popups import Menu
 from qwendesk.widgets.tabbed_page import BELOW, OWN_SCROLL
 from qwendesk.widgets.tasks import window_tasks
-from qwendesk.widgets.text_labels import ElidedLabel
+from qwendesk.widgets.text_layout import ElidedLabel
 
 # Rows created at a time. More are created while scrolling, so that hundreds of models open quickly.
 _ROWS_AT_ONCE = 16

@@ -34,7 +34,7 @@ from qwendesk.widgets.layouts import (
     horizontal_group,
     widget_with,
 )
-from qwendesk.widgets.text_labels import WrappingLabel
+from qwendesk.widgets.text_layout import WrappingLabel
 
 # Least width in pixels of the name with its facts, of the text about the model, and of the list of quants with that
 # text. In a narrower card the widgets on the right are below them.

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout
 
 from qwendesk.core.model_facts import ModelFacts
-from qwendesk.core.model_name import ModelName
+from qwendesk.core.model_titles import ModelName
 from qwendesk.core.number_format import show_date
 from qwendesk.core.translation import tr, tr_n
 from qwendesk.core.units import show_bytes, show_tokens
@@ -17,7 +17,7 @@ from qwendesk.models.view.file_table import FileLine, FileTable, fit_chip, small
 from qwendesk.models.view.offer_texts import licence_text
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.layouts import DensitySpacing, FlowLayout, ResponsivePairLayout, widget_with
-from qwendesk.widgets.text_labels import WrappingLabel
+from qwendesk.widgets.text_layout import WrappingLabel
 
 # Least width in pixels of the name next to the button.
 _LEAST_NAME = 320

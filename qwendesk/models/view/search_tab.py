@@ -22,7 +22,7 @@ from qwendesk.widgets.buttons import ChevronButton, TextButton, describe
 from qwendesk.widgets.layouts import DensitySpacing, FlowLayout, ResponsivePairLayout, widget_with
 from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.popups import Menu
-from qwendesk.widgets.text_labels import WrappingLabel
+from qwendesk.widgets.text_layout import WrappingLabel
 
 # Least width in pixels of the search field and of a repository's name next to what is on their right.
 _LEAST_QUERY, _LEAST_NAME = 240, 320

@@ -16,7 +16,7 @@ from qwendesk.remote.service import ListedServer, RemoteState, Search
 from qwendesk.widgets.buttons import IconButton, TextButton, describe, restyle
 from qwendesk.widgets.layouts import FlowLayout
 from qwendesk.widgets.rows.titled_card import TitledCard
-from qwendesk.widgets.text_labels import ElidedLabel
+from qwendesk.widgets.text_layout import ElidedLabel
 
 if TYPE_CHECKING:
     from qwendesk.remote.inspection import ModelOnServer

@@ -10,7 +10,7 @@ from qwendesk.server.switch import SwitchState
 from qwendesk.widgets.buttons import TextButton, describe, restyle
 from qwendesk.widgets.controls import Switch
 from qwendesk.widgets.layouts import FlowLayout
-from qwendesk.widgets.text_labels import ElidedLabel
+from qwendesk.widgets.text_layout import ElidedLabel
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
 _TITLE_WIDTH = 84

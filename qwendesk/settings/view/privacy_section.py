@@ -1,24 +1,52 @@
-"""The privacy section of the settings page: what is stored where, what is never sent, and how to delete it."""
+"""The privacy section of the settings page: what is stored where, how to delete it, and what could not be deleted."""
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QMessageBox, QVBoxLayout, QWidget
 
 from qwendesk.core.translation import mark, tr
 from qwendesk.core.units import show_bytes
-from qwendesk.settings.deletion import LinkedFolder, StoredData
-from qwendesk.settings.privacy_service import DeletionRequest, PrivacyService
+from qwendesk.settings.deletion import DeletionLeftover, DeletionRequest, LinkedFolder, PrivacyService, StoredData
 from qwendesk.widgets.actions import COMMANDS, keys_text
 from qwendesk.widgets.bind import bind_field
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.controls import CheckBox
+from qwendesk.widgets.notice import Notice, NoticeAction
 from qwendesk.widgets.question_dialog import Dialog
 from qwendesk.widgets.rows.titled_card import TitledCard
 from qwendesk.widgets.tasks import window_tasks
+
+# How many paths are listed.
+_SHOWN = 8
+
+
+def carry_out_deletion(privacy: PrivacyService, host: str) -> None:
+    """Delete everything, as the user asked. Call this when no other part of the app is running."""
+    logging.shutdown()
+    logging.getLogger().handlers.clear()
+    leftovers = privacy.carry_out(host)
+    if leftovers:
+        QMessageBox.warning(None, tr("Not everything could be deleted"), _lines(leftovers))
+
+
+def leftover_notice(leftovers: Sequence[DeletionLeftover], open_privacy: Callable[[], None]) -> Notice:
+    """Return the notice to show at the next start after an incomplete deletion."""
+    again = NoticeAction("again", tr("Delete everything…"), tr("Open the privacy settings to try again"), open_privacy)
+    sentence = tr("These were still there. Close other programs that use them, then try again.")
+    return Notice("left_over", tr("Not everything could be deleted"), f"{sentence}\n{_lines(leftovers)}", (again,))
+
+
+def _lines(leftovers: Sequence[DeletionLeftover]) -> str:
+    lines = [f"{each.what}: {each.reason}" if each.reason else each.what for each in leftovers[:_SHOWN]]
+    if len(leftovers) > _SHOWN:
+        lines.append(tr("and {0} more", len(leftovers) - _SHOWN))
+    return "\n".join(lines)
+
 
 _WORDS = "privacy telemetry delete everything data stored incognito logs crash reports where chats files tracking"
 KIND_TEXTS: Final[Mapping[str, str]] = MappingProxyType(

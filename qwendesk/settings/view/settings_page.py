@@ -13,7 +13,7 @@ from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import table
 from qwendesk.core.translation import tr
-from qwendesk.settings.privacy_service import PrivacyService
+from qwendesk.settings.deletion import PrivacyService
 from qwendesk.settings.service import SettingsService
 from qwendesk.settings.view.privacy_section import PrivacySection
 from qwendesk.widgets.bind import bind

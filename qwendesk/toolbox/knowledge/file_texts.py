@@ -10,7 +10,7 @@ import msgspec
 from qwendesk.core.citations import Unit
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.input_files import FileTooLarge, OnlineOnlyFile, open_local, read_bounded
-from qwendesk.core.text_decoding import HEAD_BYTES, decode_text, is_text
+from qwendesk.core.json_decoding import HEAD_BYTES, decode_text, is_text
 from qwendesk.core.translation import tr
 from qwendesk.core.units import MIB, show_bytes
 from qwendesk.decoding.documents import UNITS, document_format, read_pieces

@@ -6,9 +6,8 @@ import msgspec
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QAction
 
-from qwendesk.core.language_file import language_names
 from qwendesk.core.settings import Entry
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import language_names, tr
 from qwendesk.widgets.buttons import ChevronButton, TextButton, describe
 from qwendesk.widgets.controls import Switch
 from qwendesk.widgets.layouts import FlowLayout

@@ -13,7 +13,7 @@ from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import IconButton, TextButton, describe, restyle
 from qwendesk.widgets.layouts import DensitySpacing
 from qwendesk.widgets.rows.option_texts import help_text, search_words, section_slug, tooltip, value_text
-from qwendesk.widgets.text_labels import WrappingLabel
+from qwendesk.widgets.text_layout import WrappingLabel
 from qwendesk.widgets.theme_keeper import current_theme
 
 # Width in logical pixels that a row's texts need beside its editor. If there is less, the editor is below them.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from qwendesk.app.window.answer_alert import LONG_S, AnswerAlert
+from qwendesk.app.desktop import LONG_S, AnswerAlert
 from tests.window_desk import Desk
 
 

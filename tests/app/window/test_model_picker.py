@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QLabel, QLineEdit, QListWidget, QWidget
 
-from qwendesk.widgets.text_labels import ElidedLabel
+from qwendesk.widgets.text_layout import ElidedLabel
 from tests.fakes.engine import FakeEngineClient
 from tests.gguf_files import model_values, tensor, write_model
 from tests.models.view.start_desk import CARD, with_folder

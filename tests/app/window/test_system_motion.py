@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from qwendesk.app.window.system_motion import motion_is_reduced
+from qwendesk.app.desktop import motion_is_reduced
 
 
 def answering(monkeypatch: pytest.MonkeyPatch, text: str, code: int = 0) -> None:

@@ -109,7 +109,7 @@ async def test_long_answer_is_notified_without_its_text(
 ) -> None:
     desk.window.close()
     said.clear()
-    monkeypatch.setattr("qwendesk.app.window.answer_alert.LONG_S", 0.0)
+    monkeypatch.setattr("qwendesk.app.desktop.LONG_S", 0.0)
     desk.parts.tasks.start(desk.parts.chat.send("A secret question"))
     await desk.until(lambda: bool(said))
     assert said == ["Your answer is ready."]

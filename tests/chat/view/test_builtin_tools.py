@@ -15,8 +15,8 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton, QToolTip, QW
 from qwendesk.chat.view.composer.tools_button import ToolsMenu
 from qwendesk.core.messages import ToolCall
 from qwendesk.toolbox import run_python
-from qwendesk.toolbox.web import read_page
-from qwendesk.toolbox.web.read_page import Internet
+from qwendesk.toolbox.web import page_text
+from qwendesk.toolbox.web.page_text import Internet
 from qwendesk.widgets.text_pane import TextPane
 from qwendesk.widgets.theme_keeper import current_theme
 from tests.chat.view.test_tools import button, choose, load
@@ -90,7 +90,7 @@ async def test_search_and_page_are_asked_about_and_read(desk: Desk, monkeypatch:
         found = [{"title": "Boats", "url": address, "content": "They float."}]
         web.answers[f"127.0.0.1:{web.port}/search"] = answer(json.dumps({"results": found}).encode())
         web.answers["boats.example/why"] = answer(b"<title>Boats</title><p>They displace water.")
-        monkeypatch.setattr(read_page, "internet", lambda: Internet(web.connections, proxies=dict))
+        monkeypatch.setattr(page_text, "internet", lambda: Internet(web.connections, proxies=dict))
         server = f"http://127.0.0.1:{web.port}"
         desk.parts.services.settings.change({"search_service": "searxng", "searxng_address": server})
         await load(desk)

@@ -8,9 +8,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel
 
 from qwendesk.chat.view.welcome import WelcomePage
-from qwendesk.core.language_file import languages_folder, read_language
 from qwendesk.core.options import LoadOptions
-from qwendesk.core.translation import install_translator
+from qwendesk.core.translation import install_translator, languages_folder, read_language
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.widgets.theme_keeper import ThemeKeeper
 from tests.fakes.gaming_pc import REPORT

@@ -14,7 +14,7 @@ from qwendesk.core.units import GIB
 from qwendesk.engine.protocol import Allocation, Welcome
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.engines.engine_choice import EngineChoice
-from qwendesk.engines.pending_state import OptionLimits, PendingLoad
+from qwendesk.engines.pending_load import OptionLimits, PendingLoad
 from qwendesk.engines.self_test import Check, Diagnosis
 from qwendesk.engines.trial import EngineTrial
 from qwendesk.engines.view.engine_page import Known, diagnostics, sections, sysmem_fallback

@@ -9,7 +9,7 @@ import pytest
 from qwendesk.app.parts import build
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.state import Phase
-from qwendesk.engines.measured_speeds import MeasuredSpeeds
+from qwendesk.engines.measurements import MeasuredSpeeds
 from qwendesk.games.rules import vram_pressure
 from qwendesk.games.service import GameSources
 from qwendesk.hardware.programs import RunningProgram

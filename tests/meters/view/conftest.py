@@ -8,7 +8,7 @@ import pytest
 
 from qwendesk.app.parts import build
 from qwendesk.engine.state import Phase
-from qwendesk.engines.measured_speeds import MeasuredSpeeds
+from qwendesk.engines.measurements import MeasuredSpeeds
 from qwendesk.meters.services import MeterSource
 from qwendesk.services import Doubles
 from qwendesk.widgets.theme_keeper import ThemeKeeper

@@ -5,13 +5,12 @@ from collections.abc import Callable, Iterator
 import pytest
 from PySide6.QtWidgets import QAbstractButton, QFrame, QLabel, QWidget
 
-from qwendesk.core.language_file import ENGLISH, languages_folder, read_language
-from qwendesk.core.translation import install_translator
+from qwendesk.core.translation import ENGLISH, install_translator, languages_folder, read_language
 from qwendesk.hub.download_queue import DownloadItem, QueueFile, SavedDownload
 from qwendesk.hub.remote import FoundRepo, RemoteFile
 from qwendesk.models.search import HubSearchHit, OpenedRepo, RepoFile
 from qwendesk.models.view.models_page import ORDER
-from qwendesk.widgets.text_labels import ElidedLabel
+from qwendesk.widgets.text_layout import ElidedLabel
 from tests.app.test_languages import settle
 from tests.models.view.start_desk import first_start
 from tests.window_desk import Desk

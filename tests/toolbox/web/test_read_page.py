@@ -14,10 +14,10 @@ from qwendesk.core.chats import ChatSettings
 from qwendesk.core.messages import CallRecord, ToolCall
 from qwendesk.core.observed import Observed
 from qwendesk.core.tool_context import CallContext
+from qwendesk.toolbox.builtin import web_tools
 from qwendesk.toolbox.service import ToolService
-from qwendesk.toolbox.web import fetcher, read_page
-from qwendesk.toolbox.web.read_page import Internet
-from qwendesk.toolbox.web_tools import web_tools
+from qwendesk.toolbox.web import fetcher, page_text
+from qwendesk.toolbox.web.page_text import Internet
 from tests.chat.documents.test_document_reader import pdf
 from tests.toolbox.test_service import asked, request_of
 from tests.toolbox.web.made_up_web import PUBLIC, MadeUpWeb, answer, dawdle, plain, redirect, running_web
@@ -247,7 +247,7 @@ async def test_slow_pages_end(part: str) -> None:
 
 
 async def test_page_made_to_be_slow_is_given_up_and_nothing_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read_page, "READING_S", 1.0)
+    monkeypatch.setattr(page_text, "READING_S", 1.0)
     attributes = b" ".join(b"a%d=1" % number for number in range(1_000_000))
     async with running_web() as web:
         web.answers[PAGE] = answer(b"<p " + attributes + b">x")  # each is compared with all others: minutes
@@ -297,7 +297,7 @@ async def test_addresses_that_are_never_read_ask_nobody() -> None:
         assert "offline" in (await offline.run(ToolCall("read_page", f'{{"url": "{URL}"}}'), CONTEXT)).error
         for service in (service_of(web, AppOptions(proxy="http://p:1")), service_of(web, https="http://p:1")):
             assert "through a proxy" in (await service.run(ToolCall("read_page", f'{{"url": "{URL}"}}'), CONTEXT)).error
-    assert not read_page._has_proxy({"http": "http://p:1", "no": "*"})
+    assert not page_text._has_proxy({"http": "http://p:1", "no": "*"})
 
 
 async def test_page_with_instructions_cannot_make_the_next_call_run() -> None:

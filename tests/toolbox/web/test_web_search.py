@@ -20,11 +20,11 @@ from qwendesk.core.observed import Observed
 from qwendesk.core.tool_context import CallContext
 from qwendesk.core.units import MIB
 from qwendesk.hub.access_tokens import SEARCH_HOST, save_token, token_file
+from qwendesk.toolbox.builtin import web_tools
 from qwendesk.toolbox.service import ToolService
 from qwendesk.toolbox.tool import ToolError
 from qwendesk.toolbox.web import web_search
 from qwendesk.toolbox.web.web_search import MOST_RESULTS, BraveSearch, FoundPage, SearXng, shown_results
-from qwendesk.toolbox.web_tools import web_tools
 from tests.toolbox.test_service import asked, request_of
 from tests.toolbox.web.made_up_web import Answer, MadeUpWeb, answer, plain, redirect, running_web
 

@@ -14,12 +14,11 @@ from qwendesk.chat.documents.pdf import draw_pages, parse_pages, pdf_facts, pdf_
 from qwendesk.chat.image_parts import image_part
 from qwendesk.chat.request import TokenCount
 from qwendesk.chat.service import ChatService
-from qwendesk.chat.view.composer.cards import AttachmentCard, DocumentCard, PictureCard
+from qwendesk.chat.view.composer.attachments import AttachmentCard, DocumentCard, PictureCard
 from qwendesk.chat.view.composer.composer import Composer
 from qwendesk.chat.view.composer.pasted_content import PastedContent
 from qwendesk.chat.view.thread.document_chip import DocumentViewer
-from qwendesk.chat.view.thread.pictures.previews import SUFFIXES, store_image_data, store_pasted_image
-from qwendesk.chat.view.thread.pictures.thumbnails import PreviewCache
+from qwendesk.chat.view.thread.pictures.thumbnails import SUFFIXES, PreviewCache, store_image_data, store_pasted_image
 from qwendesk.core.chats import DraftFile
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.input_files import open_regular

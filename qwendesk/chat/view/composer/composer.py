@@ -8,13 +8,12 @@ from PySide6.QtGui import QAction, QIcon
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from qwendesk.chat.view.composer.attachments import Attachments, AttachmentShelf
-from qwendesk.chat.view.composer.button_words import ButtonWords
 from qwendesk.chat.view.composer.composer_notice import ComposerNotice, NoticeAction, PreparingNote
 from qwendesk.chat.view.composer.composer_text import ComposerText
 from qwendesk.chat.view.composer.folder_strip import FolderStrip
 from qwendesk.chat.view.composer.pasted_strip import PastedStrip
 from qwendesk.chat.view.composer.thinking_menu import BudgetMenu, EffortMenu
-from qwendesk.chat.view.composer.tools_button import ToolsButton
+from qwendesk.chat.view.composer.tools_button import ButtonWords, ToolsButton
 from qwendesk.core.number_format import show_count
 from qwendesk.core.presets import Style
 from qwendesk.core.translation import tr

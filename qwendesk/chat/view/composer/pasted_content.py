@@ -8,7 +8,7 @@ import msgspec
 from PySide6.QtCore import QMimeData
 from PySide6.QtGui import QImage
 
-from qwendesk.core.text_decoding import decode_base64
+from qwendesk.core.json_decoding import decode_base64
 
 # MIME type that marks an attachment dragged from the composer.
 OWN_DRAG = "application/x-qwendesk-attachment"

@@ -1,15 +1,12 @@
-"""The composer's button for tools, and its menu: which the model may call in this chat, and in which folders they may
-read.
-"""
+"""The composer's button for tools and its menu, and the words that buttons leave out while a row has no room."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QAction, QMouseEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
-from qwendesk.chat.view.composer.button_words import ButtonWords
 from qwendesk.chat.view.composer.folder_strip import folder_text
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.folder_state import FolderState
@@ -19,6 +16,36 @@ from qwendesk.core.translation import tr
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.widgets.buttons import TextButton, describe, restyle
 from qwendesk.widgets.popups import Menu
+
+_LEVELS = 3
+
+
+class ButtonWords:
+    """The texts of some buttons of a row, from the longest to the shortest. All buttons show the same level."""
+
+    def __init__(self, row: QHBoxLayout) -> None:
+        self._row = row
+        self._texts: dict[QPushButton, tuple[str, ...]] = {}
+        self._level = 0
+
+    def set(self, button: QPushButton, *texts: str) -> None:
+        """Set the three texts of a button of the row."""
+        self._texts[button] = texts
+        button.setText(texts[self._level])
+
+    def fit(self) -> None:
+        """Show the longest texts that fit beside all else that the row shows now. Call this after it was laid out."""
+        room = self._row.geometry().width() - self._row.sizeHint().width() + self._width(self._level)
+        level = next((each for each in range(_LEVELS) if self._width(each) <= room), _LEVELS - 1)
+        if level != self._level:
+            self._level = level
+            for button, texts in self._texts.items():
+                button.setText(texts[level])
+
+    def _width(self, level: int) -> int:
+        """Return how wide the texts of a level are together, in logical pixels."""
+        shown = (button for button in self._texts if not button.isHidden())
+        return sum(button.fontMetrics().horizontalAdvance(self._texts[button][level]) for button in shown)
 
 
 class ToolsMenu(Menu):

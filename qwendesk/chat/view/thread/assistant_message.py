@@ -22,7 +22,7 @@ from qwendesk.core.translation import tr, tr_n
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.display_texts import stats_text, stats_tooltip
 from qwendesk.widgets.step_budget import StepBudget
-from qwendesk.widgets.text_labels import WrappingLabel
+from qwendesk.widgets.text_layout import WrappingLabel
 from qwendesk.widgets.text_pane import TextPane
 from qwendesk.widgets.theme_keeper import current_theme
 

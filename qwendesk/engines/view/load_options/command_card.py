@@ -11,8 +11,7 @@ from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
 from qwendesk.engines.outgrown_service import serving_of
-from qwendesk.engines.pending_load import PendingLoadService
-from qwendesk.engines.pending_state import PendingLoad
+from qwendesk.engines.pending_load import PendingLoad, PendingLoadService
 from qwendesk.widgets.bind import bind
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.layouts import FlowLayout

@@ -9,8 +9,7 @@ from PySide6.QtWidgets import QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 from qwendesk.commands.command_reader import ReadCommand, read_command
 from qwendesk.core.errors import BadOption
 from qwendesk.core.generation_options import GenerationOptions
-from qwendesk.core.model_name import read_model_name
-from qwendesk.core.model_titles import model_title
+from qwendesk.core.model_titles import model_title, read_model_name
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import table
 from qwendesk.core.translation import tr

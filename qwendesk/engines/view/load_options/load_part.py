@@ -10,8 +10,7 @@ from qwendesk.core.flags import flag_note
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
-from qwendesk.engines.pending_load import PendingLoadService
-from qwendesk.engines.pending_state import PendingLoad
+from qwendesk.engines.pending_load import PendingLoad, PendingLoadService
 from qwendesk.engines.view.load_options import load_text
 from qwendesk.engines.view.load_options.command_card import CommandCard
 from qwendesk.engines.view.load_options.load_rows import LoadRows

@@ -11,8 +11,7 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import Entry, table
 from qwendesk.core.translation import tr
 from qwendesk.core.units import show_tokens
-from qwendesk.engines.pending_load import PendingLoadService
-from qwendesk.engines.pending_state import PendingLoad
+from qwendesk.engines.pending_load import PendingLoad, PendingLoadService
 from qwendesk.engines.view.load_options import load_text
 from qwendesk.settings.service import SettingsService
 from qwendesk.widgets.rows.choice_row import ChoiceRow

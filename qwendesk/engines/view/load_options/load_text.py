@@ -9,7 +9,7 @@ from qwendesk.core.plan import DevicePlan, Plan
 from qwendesk.core.settings import Entry
 from qwendesk.core.translation import tr, unbroken
 from qwendesk.core.units import show_bytes, show_expected, show_rate, show_tokens
-from qwendesk.engines.pending_state import PendingLoad
+from qwendesk.engines.pending_load import PendingLoad
 from qwendesk.widgets.rows.option_texts import choice_text, edit_text
 
 # Options for which a number means "auto", with that number.

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLay
 from qwendesk.core.plan import DevicePlan
 from qwendesk.core.translation import tr
 from qwendesk.core.units import show_bytes
-from qwendesk.engines.pending_state import PendingLoad
+from qwendesk.engines.pending_load import PendingLoad
 from qwendesk.engines.view.load_options import load_text
 from qwendesk.widgets.buttons import TextButton, describe, restyle
 from qwendesk.widgets.vram_bar import VramBar, segment_name

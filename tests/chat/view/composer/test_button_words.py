@@ -7,9 +7,8 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 
 from qwendesk.chat.view.composer.composer import Composer
 from qwendesk.core.chats import ChatSettings
-from qwendesk.core.language_file import languages_folder, read_language
 from qwendesk.core.tool_context import ToolChoice
-from qwendesk.core.translation import install_translator
+from qwendesk.core.translation import install_translator, languages_folder, read_language
 from qwendesk.widgets.theme_keeper import ThemeKeeper
 
 _BUTTONS = "thinking", "tools", "preset", "answernow"

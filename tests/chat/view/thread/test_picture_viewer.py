@@ -10,7 +10,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog
 
 from qwendesk.chat.view.thread.pictures.picture_viewer import PictureViewer
-from qwendesk.chat.view.thread.pictures.previews import load_full
+from qwendesk.chat.view.thread.pictures.thumbnails import load_full
 from qwendesk.core.errors import BadRequest
 from tests.decoding.hostile_files import png_claiming
 from tests.window_desk import Desk

@@ -21,7 +21,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from qwendesk.chat.chat_state import IncognitoImages
-from qwendesk.chat.view.thread.pictures.previews import load_full
+from qwendesk.chat.view.thread.pictures.thumbnails import load_full
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import IconButton, TextButton, describe

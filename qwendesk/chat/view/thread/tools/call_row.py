@@ -14,10 +14,10 @@ from qwendesk.chat.view.thread.tools.call_body import (
     time_text,
 )
 from qwendesk.chat.view.thread.turn_intents import CallIntents
-from qwendesk.core.file_edits import EditState, EditStatus
 from qwendesk.core.messages import CallRecord
 from qwendesk.core.tool_context import ConsentRequest
 from qwendesk.core.translation import tr
+from qwendesk.toolbox.edit_history import EditState, EditStatus
 from qwendesk.widgets.buttons import ChevronButton, TextButton, describe, restyle
 from qwendesk.widgets.layouts import FlowLayout
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
