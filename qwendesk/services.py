@@ -12,13 +12,12 @@ from qwendesk.core import releases
 from qwendesk.core.engine_manifest import EnginePack
 from qwendesk.core.observed import Observed
 from qwendesk.core.owner import Owner
-from qwendesk.core.translation import tr
 from qwendesk.engine.answer_meter import AnswerMeter
 from qwendesk.engine.client import WorkerClient
 from qwendesk.engine.contract import BenchClient, EngineClient
 from qwendesk.engine.dry_run import ask_engine
 from qwendesk.engines.command_preview import CommandService
-from qwendesk.engines.engine_choice import EngineChoiceService, every_engine_tried
+from qwendesk.engines.engine_choice import EngineChoiceService
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.idle_unload import IdleUnload
 from qwendesk.engines.load_decision import Decide, facts_for
@@ -47,8 +46,9 @@ from qwendesk.toolbox.notes import NoteService, note_tools
 from qwendesk.toolbox.service import ToolService, consents_file
 
 if TYPE_CHECKING:
+    from qwendesk.bench.bench_runs import BenchRuns
+    from qwendesk.bench.pc_trial import PcTrial
     from qwendesk.bench.services import BenchServices
-    from qwendesk.engines.pc_trial.service import PcTrial
     from qwendesk.engines.self_test import SelfTest
     from qwendesk.help.app_updates import AppUpdates
     from qwendesk.mcp.service import McpService
@@ -66,7 +66,7 @@ class Doubles(msgspec.Struct, frozen=True):
     make_bench_client: Callable[[], BenchClient] | None = None
     meters: MeterSource = MeterSource()
     games: GameSources | None = None
-    pc_trial: "PcTrial | None" = None
+    pc_trial: "Callable[[BenchRuns], PcTrial] | None" = None
 
 
 NO_DOUBLES = Doubles()
@@ -197,16 +197,6 @@ class App(Owner):
         return SelfTest(make_client, ask_in_new_chat, self._decide or decide_by_header)
 
     @cached_property
-    def pc_trial(self) -> "PcTrial":
-        from qwendesk.engines.pc_trial.service import PcTrial  # noqa: PLC0415
-
-        find_models, app = self.models.library.largest_first, self.settings.state
-        trial = self._doubles.pc_trial or PcTrial(every_engine_tried, find_models, app=app)
-        name = tr("Measure this PC")
-        trial.state.subscribe_field(lambda state: state.is_running, lambda on: self.measuring.set(name if on else ""))
-        return trial
-
-    @cached_property
     def bench(self) -> "BenchServices":
         from qwendesk.bench.services import BenchServices  # noqa: PLC0415
 
@@ -221,6 +211,7 @@ class App(Owner):
                 presets=self.chat.presets,
                 decide=self._decide,
                 running=self.measuring,
+                make_pc_trial=self._doubles.pc_trial,
             )
         )
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import msgspec
 
+from qwendesk.bench.pc_report import MAX_FILE_BYTES, BadReport, EngineRun, ModelRun, PcTrialReport, from_json
 from qwendesk.core.input_files import read_bounded
 from qwendesk.core.units import MIB, show_bytes
-from qwendesk.engines.pc_trial.report import MAX_FILE_BYTES, BadReport, EngineRun, ModelRun, PcTrialReport, from_json
 
 _LONGEST_TEXT = 160
 _MARKUP = str.maketrans({"|": "\\|", "<": "&lt;", "[": "\\[", "`": "'", "*": "\\*", "_": "\\_"})
@@ -79,7 +79,7 @@ def tables(reports: Sequence[PcTrialReport]) -> str:
         ),
         (
             "Speed",
-            (*first, "plan", "prompt tokens", "prompt processing, tok/s", "generation, tok/s"),
+            (*first, "plan", "test", "tok/s"),
             list(_speeds(runs)),
         ),
         (
@@ -157,15 +157,8 @@ def _memory(runs: Sequence[Measured]) -> Iterator[tuple[str, ...]]:
 
 def _speeds(runs: Sequence[Measured]) -> Iterator[tuple[str, ...]]:
     for run in runs:
-        plan = f"{run.model.plan_kind}, {run.model.kv_type}"
-        for speed in run.model.speeds:
-            yield (
-                *run.cells,
-                clean(plan),
-                str(speed.prompt_tokens),
-                _rate(speed.prefill_tok_s),
-                _rate(speed.decode_tok_s),
-            )
+        for row in run.model.record.rows if run.model.record is not None else ():
+            yield *run.cells, clean(run.model.plan), clean(row.name), f"{row.median:.1f}"
 
 
 def _meter(runs: Sequence[Measured]) -> Iterator[tuple[str, ...]]:
@@ -212,10 +205,6 @@ def _table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> 
 
 def _off(planned: int, allocated: int) -> str:
     return f"{planned / allocated - 1:+.1%}" if allocated else "-"
-
-
-def _rate(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1f}"
 
 
 def _mib(n_bytes: int | None) -> str:

@@ -33,7 +33,7 @@ from bench.gpu_check.spin import check_spin
 from bench.gpu_check.turns import check_turns
 from bench.gpu_check.unloading import check_unloading
 from bench.gpu_check.vision import check_vision
-from qwendesk.engines.pc_trial.readings import used_on_cards
+from qwendesk.bench.memory_watch import used_on_cards
 
 _PARTS = {
     "plans": check_plans,

@@ -2,9 +2,9 @@
 
 from bench.gpu_check.held_memory import free_memory
 from bench.gpu_check.models import CheckFailed, Models, long_question, running_engine
+from qwendesk.bench.memory_watch import used_on_cards
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.units import GIB, MIB
-from qwendesk.engines.pc_trial.readings import used_on_cards
 
 _FREE_GIB = (8, 12, 16, 24, 32)
 _N_TOKENS = 96

@@ -3,11 +3,11 @@
 import time
 
 from bench.gpu_check.models import CheckFailed, Models, running_engine
+from qwendesk.bench.memory_watch import used_by, used_on_cards
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import Plan
 from qwendesk.core.units import MIB
 from qwendesk.engine.protocol import LoadReport
-from qwendesk.engines.pc_trial.readings import used_by, used_on_cards
 from qwendesk.hardware.snapshot_reader import SnapshotReader
 
 _CASES: tuple[tuple[str, dict[str, object]], ...] = (

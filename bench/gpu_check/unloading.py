@@ -4,9 +4,9 @@ import os
 import signal
 
 from bench.gpu_check.models import Models, long_question, running_engine
+from qwendesk.bench.memory_watch import used_on_cards
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.units import MIB
-from qwendesk.engines.pc_trial.readings import used_on_cards
 
 _MOST_LEFT_BYTES = 16 * MIB
 

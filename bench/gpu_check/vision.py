@@ -6,10 +6,10 @@ from pathlib import Path
 from PIL import Image, ImageDraw
 
 from bench.gpu_check.models import Models, changed, running_engine
+from qwendesk.bench.memory_watch import used_on_cards
 from qwendesk.core.messages import ImagePart, Message, TextPart
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.units import MIB
-from qwendesk.engines.pc_trial.readings import used_on_cards
 from qwendesk.hub.gguf import read_facts
 
 _SIZES = ((640, 480), (1024, 768), (1920, 1080))

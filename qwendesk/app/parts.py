@@ -182,7 +182,7 @@ class Parts(Owner):
 
         app = self.services
         page = EnginePage(
-            app.engine, app.planner, app.self_test, app.pc_trial, engines=self.engines, snapshot=app.snapshot
+            app.engine, app.planner, app.self_test, self.navigation, engines=self.engines, snapshot=app.snapshot
         )
         compared = app.meters.comparer.comparisons
         page.add_command(app.pending_load, app.chat.options, app.outgrown.state, compared)
@@ -254,6 +254,7 @@ class Parts(Owner):
         navigation, window, meters = self.navigation, self.window, self.services.meters.service
         navigation.settings_asked.connect(self._show_settings)
         navigation.models_tab_asked.connect(self._show_models_tab)
+        navigation.bench_tab_asked.connect(self._show_bench_tab)
         navigation.model_search_asked.connect(self._search_models)
         navigation.servers_asked.connect(self._show_servers)
         navigation.vllm_command_asked.connect(self._show_vllm_command)
@@ -270,6 +271,10 @@ class Parts(Owner):
     def _show_models_tab(self, tab: str) -> None:
         self.window.show_page("models")
         self.models_page.page().show_tab(tab)
+
+    def _show_bench_tab(self, tab: str) -> None:
+        self.window.go_to("bench")
+        self.bench_page.page().show_tab(tab)
 
     def _search_models(self, text: str) -> None:
         self.window.show_page("models")

@@ -9,12 +9,14 @@ import contextlib
 import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import msgspec
 import psutil
 
 from qwendesk.bench.bench_engine import BenchEngine, BenchFailure
+from qwendesk.bench.bench_runs import BenchRuns
+from qwendesk.bench.memory_watch import SpillWatch
 from qwendesk.bench.questions import TEXTS
 from qwendesk.bench.tune_rules import (
     PINNED,
@@ -36,11 +38,9 @@ from qwendesk.core.options import DecidedOptions, LoadOptions
 from qwendesk.core.plan import Plan
 from qwendesk.core.translation import tr
 from qwendesk.engine.protocol import Devices, LoadReport
-from qwendesk.engines.engine_watch import EngineWatch
 from qwendesk.engines.idle_unload import CallLater, call_later_on_loop
 from qwendesk.settings.profiles import ProfilesService
 
-ResultT = TypeVar("ResultT")
 # How long auto-tune takes at most.
 LONGEST_S = 180.0
 _REPEATS = 3
@@ -60,15 +60,7 @@ ReadFacts = Callable[[LoadOptions], ModelFacts | None]
 
 
 # Returns the watch of a model that was just loaded by the process with this id.
-MakeWatch = Callable[[LoadReport, Sequence[DeviceInfo], int | None], EngineWatch]
-
-
-class TuneRuns(Protocol):
-    """Runs the measurements with an engine of their own: BenchRuns in the window, DirectRuns on the command line."""
-
-    async def run(self, name: str, work: Callable[[BenchEngine], Awaitable[ResultT]]) -> ResultT | BenchFailure: ...
-
-    def stop(self) -> None: ...
+MakeWatch = Callable[[LoadReport, Sequence[DeviceInfo], int | None], SpillWatch]
 
 
 class TuneState(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,7 +103,7 @@ class AutoTune:
 
     def __init__(
         self,
-        runs: TuneRuns,
+        runs: BenchRuns,
         profiles: ProfilesService,
         *,
         make_plan: MakePlan,
@@ -290,7 +282,7 @@ class AutoTune:
         return await engine.measure(test, lambda _fraction: self.state.update(left_s=self._left_s()))
 
     @contextlib.asynccontextmanager
-    async def _watching(self, engine: BenchEngine, report: LoadReport) -> AsyncIterator[EngineWatch | None]:
+    async def _watching(self, engine: BenchEngine, report: LoadReport) -> AsyncIterator[SpillWatch | None]:
         """Watch the GPUs while something is measured; None if the model uses none."""
         gpus = {device.name for device in engine.devices if device.kind in ("gpu", "igpu")}
         if not any(row.device in gpus and row.total_bytes for row in report.allocations):

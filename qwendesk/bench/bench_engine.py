@@ -1,7 +1,7 @@
 """A worker of its own for measurements: it loads a model as the planner decides, and measures it."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import TracebackType
 
 import msgspec
@@ -10,15 +10,15 @@ from qwendesk.core.benchmarks import BenchResult, BenchTest, SpeedSamples, Speed
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.failures import EngineExit, LoadFailure
 from qwendesk.core.model_titles import model_title
-from qwendesk.core.options import DecidedOptions, LoadOptions
+from qwendesk.core.options import LoadOptions
 from qwendesk.core.served_model import is_served
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import BenchClient
 from qwendesk.engine.load_failures import classify_load
-from qwendesk.engine.protocol import Benched, BenchProgress, Devices, LoadReport, RequestFailed
+from qwendesk.engine.protocol import Benched, BenchProgress, LoadReport, RequestFailed
+from qwendesk.engines.load_decision import Decide
+from qwendesk.engines.load_decision import decide as decide_by_header
 
-# Decides every "auto", or returns why loading is impossible. Called on another thread, because it reads files.
-Decide = Callable[[LoadOptions, Devices], DecidedOptions | LoadFailure]
 # Takes how much of a test is done, from 0 to 1.
 ShowFraction = Callable[[float], None]
 
@@ -30,29 +30,13 @@ class BenchFailure(msgspec.Struct, frozen=True):
     sentence: str
 
 
-class SpeedResult(msgspec.Struct, frozen=True):
-    """A test and the speeds of its repetitions."""
-
-    test: SpeedTest
-    samples: SpeedSamples
-
-
-class SpeedRun(msgspec.Struct, frozen=True, kw_only=True):
-    """The speeds that were measured after one load."""
-
-    report: LoadReport
-    results: tuple[SpeedResult, ...]
-    failure: BenchFailure | None = None
-    """Reason why the tests after `results` were not measured; None if all were."""
-
-
 class BenchEngine:
     """Loads models one after the other in its own worker, so that the chat's engine stays as it is.
 
     The memory that another engine uses counts as taken. Cancelling a task that waits for a method stops what it does.
     """
 
-    def __init__(self, make_client: Callable[[], BenchClient], decide: Decide) -> None:
+    def __init__(self, make_client: Callable[[], BenchClient], decide: Decide = decide_by_header) -> None:
         """`decide` is the planner: what it refuses is not loaded, so nothing spills."""
         self._client = make_client()
         self._decide = decide
@@ -127,29 +111,6 @@ class BenchEngine:
         if isinstance(answer, RequestFailed):
             return BenchFailure(answer.title, answer.sentence)
         return BenchFailure(tr("The engine stopped"), answer.sentence)
-
-    async def run(
-        self, options: LoadOptions, tests: Sequence[SpeedTest], show: ShowFraction | None = None
-    ) -> SpeedRun | LoadFailure:
-        """Load a model and measure it with `tests`; `show` gets how much of all of them is done.
-
-        Tests at the same depth, and deeper ones after them, share what is in memory, so put the shallow ones first.
-        """
-        report = await self.load(options)
-        if isinstance(report, LoadFailure):
-            return report
-        results: list[SpeedResult] = []
-        for number, test in enumerate(tests):
-
-            def show_part(fraction: float, number: int = number) -> None:
-                if show is not None:
-                    show((number + fraction) / len(tests))
-
-            samples = await self.measure(test, show_part)
-            if isinstance(samples, BenchFailure):
-                return SpeedRun(report=report, results=tuple(results), failure=samples)
-            results.append(SpeedResult(test, samples))
-        return SpeedRun(report=report, results=tuple(results))
 
     async def close(self) -> None:
         """Stop the worker. The engine cannot be used afterwards."""

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from qwendesk.bench.bench_engine import BenchEngine, BenchFailure, Decide, ShowFraction
+from qwendesk.bench.bench_engine import BenchEngine, BenchFailure, ShowFraction
 from qwendesk.bench.bench_runs import BenchRuns
 from qwendesk.bench.records import BenchRecord, make_record
 from qwendesk.core import paths
@@ -19,6 +19,7 @@ from qwendesk.core.observed import Observed
 from qwendesk.core.options import CacheType, LoadOptions
 from qwendesk.core.units import GIB
 from qwendesk.engine.protocol import LoadReport
+from qwendesk.engines.load_decision import Decide
 
 _MOST_KEPT = 50
 

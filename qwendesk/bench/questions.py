@@ -46,6 +46,7 @@ class Timed(msgspec.Struct, frozen=True):
 
     text: str
     ttft_s: float
+    reasoning: str = ""
 
 
 def numbered_text(number: int, n_lines: int) -> str:
@@ -64,16 +65,24 @@ async def lines_for(client: EngineClient, n_tokens: int) -> int:
     return max(1, n_tokens * n_counted // counted.prompt_tokens)
 
 
-async def ask(client: EngineClient, messages: Sequence[Message]) -> Timed | BenchFailure:
+async def ask(
+    client: EngineClient,
+    messages: Sequence[Message],
+    *,
+    enable_thinking: bool = False,
+    max_tokens: int = _ANSWER_TOKENS,
+) -> Timed | BenchFailure:
     """Return a short answer and how long its first token took, seen from the app."""
-    started, ttft_s, text = time.perf_counter(), 0.0, ""
-    async for item in client.generate(Generate(messages=tuple(messages), options=_greedy())):
+    started, ttft_s = time.perf_counter(), 0.0
+    texts = {"reasoning": "", "answer": ""}
+    options = _greedy(enable_thinking=enable_thinking, max_tokens=max_tokens)
+    async for item in client.generate(Generate(messages=tuple(messages), options=options)):
         match item:
             case Delta():
                 ttft_s = ttft_s or time.perf_counter() - started
-                text += item.text
+                texts[item.kind] += item.text
             case Finished():
-                return Timed(text, ttft_s or time.perf_counter() - started)
+                return Timed(texts["answer"], ttft_s or time.perf_counter() - started, texts["reasoning"])
             case RequestFailed():
                 return BenchFailure(item.title, item.sentence)
             case EngineExit():
@@ -91,6 +100,11 @@ def draw_picture(path: Path, number: int) -> ImagePart:
         shade = (stripe * 37 + number * 61) % 256
         pen.rectangle((stripe * 32, 64, stripe * 32 + 20, 448), fill=(shade, 255 - shade, (shade * 3) % 256))
     image.save(path)
+    return image_part(path)
+
+
+def image_part(path: Path) -> ImagePart:
+    """Return a picture file as part of a message. Blocks."""
     return ImagePart(str(path), hashlib.sha256(path.read_bytes()).hexdigest())
 
 
@@ -98,5 +112,7 @@ def with_picture(image: ImagePart, question: str) -> Message:
     return Message("user", (image, TextPart(question)))
 
 
-def _greedy() -> GenerationOptions:
-    return GenerationOptions(temperature=0.0, presence_penalty=0.0, enable_thinking=False, max_tokens=_ANSWER_TOKENS)
+def _greedy(*, enable_thinking: bool = False, max_tokens: int = _ANSWER_TOKENS) -> GenerationOptions:
+    return GenerationOptions(
+        temperature=0.0, presence_penalty=0.0, enable_thinking=enable_thinking, max_tokens=max_tokens
+    )

@@ -21,6 +21,10 @@ _MOST_RUNS = 5
 _MOST_KEPT = 100
 
 
+# Load options that are files, beside the adapters in `lora`.
+_FILES = ("model", "mmproj", "draft_model", "chat_template_file")
+
+
 class BenchRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One run of the speed tests. It has no folder and no name of a user."""
 
@@ -90,9 +94,8 @@ def make_record(
     options = report.options
     gpus = gpus_of(options, devices)
     without_paths = msgspec.structs.replace(
-        options, n_ctx=report.n_ctx, model=PurePath(options.model).name, mmproj=PurePath(options.mmproj).name,
-        chat_template_file=PurePath(options.chat_template_file).name,
-        lora=tuple(PurePath(adapter).name for adapter in options.lora),
+        options, n_ctx=report.n_ctx, lora=tuple(PurePath(adapter).name for adapter in options.lora),
+        **{name: PurePath(getattr(options, name)).name for name in _FILES},
     )  # fmt: skip
     file, title = PurePath(options.model).name, model_title(options.model)
     return BenchRecord(
@@ -109,6 +112,12 @@ def make_record(
         rows=tuple(rows),
         notes=tuple(notes),
     )
+
+
+def without_names(record: BenchRecord, name: str) -> BenchRecord:
+    """Return a record that has `name` for the model, and no name of any file."""
+    options = msgspec.structs.replace(record.options, lora=(), **dict.fromkeys(_FILES, ""))
+    return msgspec.structs.replace(record, file="", name=name, options=options)
 
 
 def gpus_of(options: DecidedOptions, devices: Sequence[DeviceInfo]) -> tuple[DeviceInfo, ...]:

@@ -4,10 +4,11 @@ from collections.abc import Callable
 from functools import partial
 
 from qwendesk.bench.auto_tune import AutoTune
-from qwendesk.bench.bench_engine import Decide
 from qwendesk.bench.bench_runs import BenchRuns
 from qwendesk.bench.compare import CompareService
 from qwendesk.bench.comparison import ModelChoice, PresetChoice
+from qwendesk.bench.memory_watch import SpillWatches
+from qwendesk.bench.pc_trial import PcTrial
 from qwendesk.bench.published import find_published
 from qwendesk.bench.quality_service import SCORING_BYTES, QualityService
 from qwendesk.bench.records import BenchRecords
@@ -17,7 +18,7 @@ from qwendesk.core.observed import Observed
 from qwendesk.core.owner import Owner
 from qwendesk.engine.contract import BenchClient, EngineClient
 from qwendesk.engines.engine_service import EngineService
-from qwendesk.engines.engine_watch import EngineWatches
+from qwendesk.engines.load_decision import Decide
 from qwendesk.engines.load_planner import LoadPlanner
 from qwendesk.models.services import ModelServices
 from qwendesk.settings.profiles import ProfilesService
@@ -38,10 +39,11 @@ class BenchServices(Owner):
         presets: PresetsService,
         decide: Decide | None,
         running: Observed[str],
+        make_pc_trial: Callable[[BenchRuns], PcTrial] | None,
     ) -> None:
         """`client` is that of `engine`; `make_client` makes those of measurements.
 
-        `running` has the name of the measurement that runs.
+        `running` has the name of the measurement that runs. `make_pc_trial` makes a trial of a made-up PC.
         """
         super().__init__()
         self.engine, self._models, self._presets = engine, models, presets
@@ -49,9 +51,11 @@ class BenchServices(Owner):
         self.runs = BenchRuns(engine, make_client, decide or planner.check, running)
         published = partial(find_published, engine=engine, catalog=models.catalog)
         self.speed = SpeedService(self.runs, BenchRecords(), published)
+        make_trial = make_pc_trial or partial(PcTrial, find_models=models.library.largest_first, app=planner.app)
+        self.pc = make_trial(self.runs)
         scoring = decide or partial(planner.check, leave_bytes=SCORING_BYTES)
         self.quality = QualityService(self.runs, scoring)
-        watches = self.own(EngineWatches(planner.app))
+        watches = self.own(SpillWatches(planner.app))
         self.tune = AutoTune(
             self.runs,
             profiles,

@@ -6,6 +6,7 @@ from qwendesk import __version__
 from qwendesk.bench.records import BenchRecord
 from qwendesk.bench.table import table_lines
 from qwendesk.core.number_format import show_date
+from qwendesk.core.options import DecidedOptions
 from qwendesk.core.redaction import redact_user_paths
 from qwendesk.core.translation import tr
 from qwendesk.core.units import show_bytes, show_tokens
@@ -13,10 +14,13 @@ from qwendesk.hub.catalog_schema import SpeedReport
 
 
 def options_text(record: BenchRecord) -> str:
-    """Return how the model was loaded, in llama.cpp's words: "backend CUDA · ngl 99 · n_ctx 64K · KV f16"."""
-    options = record.options
+    """Return how the model was loaded, in llama.cpp's words: "backend CUDA · ngl 99 · KV f16"."""
+    return f"backend {record.backend} · {load_text(record.options)}"
+
+
+def load_text(options: DecidedOptions) -> str:
+    """Return the load options that decide a speed, in llama.cpp's words: "ngl 99 · n_cpu_moe 12 · KV f16"."""
     parts = [
-        f"backend {record.backend}",
         f"ngl {options.n_gpu_layers}",
         *([f"n_cpu_moe {options.n_cpu_moe}"] if options.n_cpu_moe else []),
         f"ubatch {options.n_ubatch}",
@@ -26,7 +30,7 @@ def options_text(record: BenchRecord) -> str:
     return " · ".join(parts)
 
 
-def share_text(record: BenchRecord, published: Sequence[SpeedReport]) -> str:
+def share_text(record: BenchRecord, published: Sequence[SpeedReport] = ()) -> str:
     """Return the whole text."""
     head = ("test", tr("with drafts"), tr("plain"), tr("reported"), tr("gain"))
     lines = [

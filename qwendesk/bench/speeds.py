@@ -11,10 +11,10 @@ from typing import Literal
 
 import msgspec
 
-from qwendesk.bench.bench_engine import BenchEngine, BenchFailure
+from qwendesk.bench.bench_engine import BenchEngine, BenchFailure, ShowFraction
 from qwendesk.bench.questions import TEXTS, ask, draw_picture, lines_for, numbered_text, with_picture
 from qwendesk.bench.table import BenchRow, Drafts, find_row
-from qwendesk.core.benchmarks import SpeedTest
+from qwendesk.core.benchmarks import SpeedSamples, SpeedTest
 from qwendesk.core.errors import BadModelFile
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.messages import Message, text_message
@@ -90,6 +90,10 @@ class SpeedProgress(msgspec.Struct, frozen=True):
     """0 before the model is loaded."""
 
 
+# Measures the loaded model with one test.
+MeasureTest = Callable[[SpeedTest, ShowFraction], Awaitable[SpeedSamples | BenchFailure]]
+
+
 class SpeedMeasurement:
     """Measures one model with one set of options."""
 
@@ -101,10 +105,12 @@ class SpeedMeasurement:
         add_row: Callable[[BenchRow], None],
         add_note: Callable[[str], None],
         show: Callable[[SpeedProgress], None],
+        measure: MeasureTest | None = None,
     ) -> None:
-        """`add_note` gets a sentence for everything that was left out."""
+        """`add_note` gets a sentence for everything that was left out. `measure` replaces that of the engine."""
         self._engine, self._plan = engine, plan
         self._add_row, self._add_note, self._show = add_row, add_note, show
+        self._measure_test = measure or engine.measure
         self._prompt_tok_s = 0.0
         self._n_tests = 0
         self._last_depth = 0
@@ -115,16 +121,21 @@ class SpeedMeasurement:
         report = await self._load(options, "off" if self._plan.with_drafts else options.speculative)
         if isinstance(report, LoadFailure):
             return report
+        failure: LoadFailure | BenchFailure | None = await self.measure_loaded(report)
+        if failure is None and drafts != "off":
+            failure = await self._measure_drafts(options, drafts)
+        return failure or report
+
+    async def measure_loaded(self, report: LoadReport) -> BenchFailure | None:
+        """Measure the loaded model, without drafts unless it was loaded with them."""
         depths = self._plan.depths_in(report.n_ctx)
         self._n_tests = self._plan.n_tests(report.n_ctx)
         self._note_short_context(depths, report)
         kind: Drafts = report.options.speculative if not self._plan.with_drafts else "off"
-        failure: LoadFailure | BenchFailure | None = await self._measure_depths(depths, kind, with_tests=True)
+        failure = await self._measure_depths(depths, kind, with_tests=True)
         if failure is None and self._plan.with_follow_ups:
             failure = await self._measure_follow_ups(report)
-        if failure is None and drafts != "off":
-            failure = await self._measure_drafts(options, drafts, depths)
-        return failure or report
+        return failure
 
     async def _load(self, options: LoadOptions, drafts: Literal["auto"] | Drafts) -> LoadReport | LoadFailure:
         self._show_progress("load")
@@ -135,7 +146,7 @@ class SpeedMeasurement:
         for depth in depths:
             if self._is_too_long(depth):
                 break
-            tests = [(test.name.split(" @ ")[0], test) for test in self._plan.tests(depth)] if with_tests else []
+            tests = [(test.kind, test) for test in self._plan.tests(depth)] if with_tests else []
             texts = self._plan.text_tests(depth) if self._plan.with_drafts else ()
             for name, test in (*tests, *texts):
                 failure = await self._measure(name, test, drafts)
@@ -146,7 +157,7 @@ class SpeedMeasurement:
 
     async def _measure(self, name: str, test: SpeedTest, drafts: Drafts) -> BenchFailure | None:
         shown = BenchRow(test=name, depth=test.depth, values=(0.0,)).name
-        samples = await self._engine.measure(test, lambda fraction: self._show_progress(shown, fraction))
+        samples = await self._measure_test(test, lambda fraction: self._show_progress(shown, fraction))
         if isinstance(samples, BenchFailure):
             return samples
         if test.n_prompt and not test.n_gen:
@@ -185,9 +196,7 @@ class SpeedMeasurement:
                 tr("Left out: {0}. The context has {1} tokens.", ", ".join(left_out), show_tokens(report.n_ctx))
             )
 
-    async def _measure_drafts(
-        self, options: LoadOptions, drafts: Drafts, depths: Sequence[int]
-    ) -> LoadFailure | BenchFailure | None:
+    async def _measure_drafts(self, options: LoadOptions, drafts: Drafts) -> LoadFailure | BenchFailure | None:
         report = await self._load(options, drafts)
         if isinstance(report, LoadFailure):
             return report

@@ -2,7 +2,7 @@
 
 import statistics
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -25,7 +25,7 @@ class BenchRow(msgspec.Struct, frozen=True, kw_only=True):
     n_gen: int = 0
     drafts: Drafts = "off"
     unit: Literal["tok/s", "s"] = "tok/s"
-    values: tuple[float, ...]
+    values: Annotated[tuple[float, ...], msgspec.Meta(min_length=1)]
     """One for each repetition."""
     drafted: int = 0
     accepted: int = 0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, get_args
 
 import msgspec
 
-from qwendesk.bench.bench_engine import BenchEngine, BenchFailure, Decide
+from qwendesk.bench.bench_engine import BenchEngine, BenchFailure
 from qwendesk.bench.output import (
     Output,
     OutputFormat,
@@ -34,6 +34,7 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.paths import demo_mmproj, demo_model
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import BenchClient
+from qwendesk.engines.load_decision import Decide
 from qwendesk.hub.companion_pairing import find_mmproj
 from qwendesk.hub.gguf import first_shard
 

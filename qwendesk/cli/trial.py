@@ -4,12 +4,12 @@ import argparse
 import sys
 from pathlib import Path
 
+from qwendesk.bench.bench_runs import BenchRuns
+from qwendesk.bench.pc_report import make_report_folder, report_page, save_report
+from qwendesk.bench.pc_trial import MOST_MODELS, PcTrial, PcTrialState
 from qwendesk.cli.terminal import Interrupts, Terminal
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.translation import tr
-from qwendesk.engines.engine_choice import every_engine_tried
-from qwendesk.engines.pc_trial.report import make_report_folder, report_page, save_report
-from qwendesk.engines.pc_trial.service import MOST_MODELS, PcTrial, PcTrialState
 from qwendesk.models.library_service import LibraryService
 from qwendesk.settings.service import SettingsService
 
@@ -44,12 +44,20 @@ async def trial(options: argparse.Namespace, terminal: Terminal, interrupts: Int
         tr("This takes up to ten minutes. Close games and other programs that use the GPU. Ctrl+C stops early.")
     )
     interrupts.on_request(pc_trial.stop)
-    unsubscribe = pc_trial.state.subscribe(_LineWriter(terminal).show)
-    try:
-        report = await pc_trial.run(options.models)
-    finally:
-        unsubscribe()
+    n_shown = 0
+
+    def show(state: PcTrialState) -> None:
+        nonlocal n_shown
+        for line in state.lines[n_shown:]:
+            terminal.note(line)
+        n_shown = len(state.lines)
+
+    pc_trial.state.subscribe(show)
+    await pc_trial.run(options.models)
     interrupts.stop_is_over()
+    report = pc_trial.state.value.report
+    if report is None:
+        return EXIT_NOT_SAVED  # it was stopped before the first step
     terminal.write(report_page(report))
     if not options.yes and not _is_wanted(terminal):
         terminal.note(tr("Nothing was saved."))
@@ -61,20 +69,7 @@ async def trial(options: argparse.Namespace, terminal: Terminal, interrupts: Int
 
 def build_pc_trial() -> PcTrial:
     """Return a trial of this PC's engines and models."""
-    return PcTrial(every_engine_tried, LibraryService().largest_first, app=SettingsService().state)
-
-
-class _LineWriter:
-    """Prints each line of a trial once."""
-
-    def __init__(self, terminal: Terminal) -> None:
-        self._terminal = terminal
-        self._n_shown = 0
-
-    def show(self, state: PcTrialState) -> None:
-        for line in state.lines[self._n_shown :]:
-            self._terminal.note(line)
-        self._n_shown = len(state.lines)
+    return PcTrial(BenchRuns(), LibraryService().largest_first, app=SettingsService().state)
 
 
 def _is_wanted(terminal: Terminal) -> bool:

@@ -1,55 +1,24 @@
 """`qwendesk bench --tune`: finds faster load options for a model, and prints what was tried and what it gained."""
 
 import argparse
-import asyncio
-from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from typing import TypeVar
 
 import msgspec
 
 from qwendesk.bench.auto_tune import AutoTune, TuneState
-from qwendesk.bench.bench_engine import BenchEngine, BenchFailure, Decide
+from qwendesk.bench.bench_runs import BenchRuns
+from qwendesk.bench.memory_watch import SpillWatches
 from qwendesk.bench.tune_text import TuneLine, result_sentence, tune_lines
 from qwendesk.cli.terminal import Interrupts, Terminal
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.translation import tr
-from qwendesk.engine.contract import BenchClient
 
 EXIT_TUNED, EXIT_NOT_MEASURED = 0, 4
-ResultT = TypeVar("ResultT")
-
-
-class DirectRuns:
-    """Runs measurements where no chat has a model loaded."""
-
-    def __init__(self, make_client: Callable[[], BenchClient], decide: Decide) -> None:
-        self._make_client, self._decide = make_client, decide
-        self._task: asyncio.Task[object] | None = None
-        self._is_stopped = False
-
-    async def run(self, _name: str, work: Callable[[BenchEngine], Awaitable[ResultT]]) -> ResultT | BenchFailure:
-        self._is_stopped = False
-        async with BenchEngine(self._make_client, self._decide) as engine:
-            task = asyncio.ensure_future(work(engine))
-            self._task = task
-            try:
-                return await task
-            except asyncio.CancelledError:
-                if not self._is_stopped:
-                    raise
-                return BenchFailure(tr("Stopped"), tr("You stopped the measurement."))
-
-    def stop(self) -> None:
-        if self._task is not None:
-            self._is_stopped = True
-            self._task.cancel()
 
 
 async def tune(options: argparse.Namespace, load: LoadOptions, terminal: Terminal, interrupts: Interrupts) -> int:
     """Tune the model, print each set of options once it was tried, and return the exit status."""
     from qwendesk.cli.bench import planner_of_this_pc
-    from qwendesk.engines.engine_watch import EngineWatches
     from qwendesk.settings.profiles import ProfilesService
 
     async def no_chat(_model: str) -> None:
@@ -59,10 +28,10 @@ async def tune(options: argparse.Namespace, load: LoadOptions, terminal: Termina
     async with AsyncExitStack() as closing:
         profiles = ProfilesService()
         closing.push_async_callback(profiles.close)
-        watches = EngineWatches(planner.app)
+        watches = SpillWatches(planner.app)
         closing.callback(watches.close)
         service = AutoTune(
-            DirectRuns(make_client, planner.check),
+            BenchRuns(None, make_client, planner.check),
             profiles,
             make_plan=planner.plan,
             read_facts=planner.facts,

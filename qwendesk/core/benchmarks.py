@@ -22,14 +22,16 @@ class SpeedTest(msgspec.Struct, frozen=True, kw_only=True, tag="speed"):
     """Text that may contain control tokens, such as a question in the model's own chat format."""
 
     @property
-    def name(self) -> str:
-        """The name of the test in llama-bench's words, such as "pp512" and "tg128 @ d2048"; "text128" for a text."""
+    def kind(self) -> str:
+        """The name of the test without the depth, in llama-bench's words: "pp512", "tg128"; "text128" for a text."""
         if self.text:
-            name = f"text{self.n_gen}"
-        else:
-            parts = (("pp", self.n_prompt), ("tg", self.n_gen))
-            name = "+".join(f"{kind}{count}" for kind, count in parts if count)
-        return f"{name} @ d{self.depth}" if self.depth else name
+            return f"text{self.n_gen}"
+        return "+".join(f"{kind}{count}" for kind, count in (("pp", self.n_prompt), ("tg", self.n_gen)) if count)
+
+    @property
+    def name(self) -> str:
+        """The name of the test with the depth, such as "tg128 @ d2048"."""
+        return f"{self.kind} @ d{self.depth}" if self.depth else self.kind
 
     @property
     def n_timed(self) -> int:

@@ -15,15 +15,6 @@ responsive, and a worker that is to start waits for the choice. `packs.py` downl
 reads and unpacks one that the user has as a file and `pack_installer.py` keeps it if it runs, `pack_fit.py` tells which
 GPUs it is for, and `engine_switch.py` changes the engine after the answer in progress and loads the model again.
 
-A trial of a PC
----------------
-`qwendesk trial` measures a PC that we don't have. `engines/pc_trial/service.py` goes through the engines, a CPU engine
-first because the others' answers are compared with its own; `model_trial.py` measures one model on one engine with a
-client of its own; `steps.py` gives each step a limit and turns a failure into a sentence. `report.py` has the values,
-their JSON and the redaction, and the page that the user reads before the report is saved; in the window,
-`engines/view/pc_trial_presenter.py` shows it. `tools/trial_report.py` makes tables of many reports. (`engines/trial.py`
-is something else: it starts an engine to find out whether it runs.)
-
 When this PC is outgrown
 ------------------------
 `commands/outgrown.py` decides from the model, the cards and their links what the next step is when programs wait at the

@@ -19,7 +19,7 @@ from qwendesk.core.options import LoadOptions, decided_options
 from qwendesk.core.translation import mark, tr
 from qwendesk.engine import load_failures
 from qwendesk.engine.client import WorkerClient, WorkerTimeouts
-from qwendesk.engine.contract import EngineClient
+from qwendesk.engine.contract import BenchClient, EngineClient
 from qwendesk.engine.engine_folders import library_environment
 from qwendesk.engine.protocol import Delta, Generate, RequestFailed
 
@@ -111,7 +111,7 @@ def reason_not_startable(manifest: EngineManifest, package_version: str, feature
     return tr("It needs a newer CPU (with {0}).", ", ".join(missing)) if missing else ""
 
 
-def trial_client(engine: EngineFolder | None) -> EngineClient:
+def trial_client(engine: EngineFolder | None) -> BenchClient:
     """Return a client whose worker loads this engine and has LONGEST_TRIAL_S to start."""
 
     async def environment() -> Mapping[str, str]:

@@ -109,6 +109,8 @@ class TabbedPage(QWidget):
         """Open a tab. Raises ValueError if it wasn't added."""
         self._stack.setCurrentIndex(self._keys.index(key))
         self._check(key)
+        if self.window().focusWidget() in self._buttons.values():
+            self._buttons[key].setFocus()  # the page was shown by a link to this tab, and has focused the first one
         self.tab_shown.emit(key)
 
     def set_tab_title(self, key: str, title: str) -> None:

@@ -9,7 +9,7 @@ import psutil
 import pytest
 import pytest_asyncio
 
-from qwendesk.bench.bench_engine import BenchEngine, BenchFailure, SpeedRun
+from qwendesk.bench.bench_engine import BenchEngine, BenchFailure
 from qwendesk.core import paths
 from qwendesk.core.benchmarks import SpeedSamples, SpeedTest
 from qwendesk.core.failures import LoadFailure
@@ -38,16 +38,14 @@ async def test_every_test_has_a_speed_for_each_repetition(engine: BenchEngine) -
         SpeedTest(n_prompt=32, n_gen=4, depth=1024, repeats=1),
     )
     shown: list[float] = []
+    await engine.load(OPTIONS)
 
-    run = await engine.run(OPTIONS, tests, shown.append)
+    measured = [await engine.measure(test, shown.append) for test in tests]
 
-    assert isinstance(run, SpeedRun)
-    assert run.failure is None
-    assert [result.test.name for result in run.results] == ["pp64", "tg8", "pp64 @ d512", "pp32+tg4 @ d1024"]
-    assert [len(result.samples.tok_s) for result in run.results] == [2, 3, 2, 1]
-    assert all(speed > 0 for result in run.results for speed in result.samples.tok_s)
-    assert shown == sorted(shown)
-    assert shown[-1] == 1.0
+    speeds = [samples.tok_s for samples in measured if isinstance(samples, SpeedSamples)]
+    assert [len(each) for each in speeds] == [2, 3, 2, 1]
+    assert all(speed > 0 for each in speeds for speed in each)
+    assert shown.count(1.0) == len(tests)
 
 
 async def answer_of(engine: BenchEngine) -> str:
@@ -62,16 +60,16 @@ async def test_drafts_are_measured_with_a_text(engine: BenchEngine) -> None:
     answer = await answer_of(engine)
     test = SpeedTest(text=f"{QUESTION}{answer}<|im_end|>\n{QUESTION}", n_gen=32, repeats=2)
 
-    plain = await engine.run(OPTIONS, (test,))
-    drafting = await engine.run(msgspec.structs.replace(OPTIONS, speculative="lookup"), (test,))
+    plain = await engine.measure(test)
+    await engine.load(msgspec.structs.replace(OPTIONS, speculative="lookup"))
+    drafting = await engine.measure(test)
 
-    assert isinstance(plain, SpeedRun)
-    assert isinstance(drafting, SpeedRun)
-    assert plain.results[0].samples.acceptance is None
-    samples = drafting.results[0].samples
-    assert samples.drafted > 0
-    assert samples.acceptance is not None
-    assert 0 < samples.acceptance <= 1
+    assert isinstance(plain, SpeedSamples)
+    assert isinstance(drafting, SpeedSamples)
+    assert plain.acceptance is None
+    assert drafting.drafted > 0
+    assert drafting.acceptance is not None
+    assert 0 < drafting.acceptance <= 1
 
 
 async def test_a_test_longer_than_the_context_is_refused_and_the_engine_goes_on(engine: BenchEngine) -> None:
@@ -87,27 +85,24 @@ async def test_a_test_longer_than_the_context_is_refused_and_the_engine_goes_on(
 
 
 async def test_a_model_that_cannot_be_loaded_is_a_failure(engine: BenchEngine, tmp_path: Path) -> None:
-    run = await engine.run(LoadOptions(model=str(tmp_path / "none.gguf")), (SpeedTest(n_gen=1),))
+    result = await engine.load(LoadOptions(model=str(tmp_path / "none.gguf")))
 
-    assert isinstance(run, LoadFailure)
-    assert run.kind == "missing_file"
+    assert isinstance(result, LoadFailure)
+    assert result.kind == "missing_file"
 
 
-async def test_an_engine_that_dies_ends_the_run_with_what_was_measured(engine: BenchEngine) -> None:
-    killed: list[float] = []
-
-    def kill(fraction: float) -> None:
-        if fraction > 0.5 and not killed:
-            killed.append(fraction)
-            assert isinstance(engine.client, WorkerClient)
+async def test_an_engine_that_dies_is_a_failure(engine: BenchEngine) -> None:
+    def kill(_fraction: float) -> None:
+        assert isinstance(engine.client, WorkerClient)
+        if engine.client.worker_pid is not None:
             psutil.Process(engine.client.worker_pid).kill()
 
-    run = await engine.run(OPTIONS, (SpeedTest(n_gen=4, repeats=1), SpeedTest(n_gen=32, repeats=50)), kill)
+    await engine.load(OPTIONS)
 
-    assert isinstance(run, SpeedRun)
-    assert [result.test.name for result in run.results] == ["tg4"]
-    assert run.failure is not None
-    assert run.failure.sentence
+    failure = await engine.measure(SpeedTest(n_gen=32, repeats=50), kill)
+
+    assert isinstance(failure, BenchFailure)
+    assert failure.sentence
 
 
 async def test_a_cancelled_measurement_stops_and_the_next_one_is_right(engine: BenchEngine) -> None:

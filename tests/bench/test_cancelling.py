@@ -40,6 +40,11 @@ async def measured(engine: BenchEngine) -> str:
     return "done"
 
 
+async def nothing_measured() -> str:
+    await asyncio.sleep(0)
+    return "done"
+
+
 async def speed(runs: BenchRuns, folder: Path) -> None:
     service = SpeedService(runs, BenchRecords(folder / "speed.json"))
     await service.choose(MODEL)
@@ -99,6 +104,7 @@ async def tune(runs: BenchRuns, folder: Path) -> None:
 
 RUNS: dict[str, Runs] = {
     "run": lambda runs, _: runs.run("speed", measured),
+    "alone": lambda runs, _: runs.run_alone("pc", nothing_measured),
     "speed": speed,
     "quality": quality,
     "compare": compare,
@@ -107,7 +113,7 @@ RUNS: dict[str, Runs] = {
 
 
 async def test_every_coroutine_of_the_measurements_is_tried() -> None:
-    assert public_coroutines(BenchRuns) == {"run"}
+    assert public_coroutines(BenchRuns) == {"run", "run_alone"}
     assert public_coroutines(SpeedService) == {"choose", "run"}
     assert public_coroutines(CompareService) == {"run"}
     assert public_coroutines(QualityService) == {"read", "run"}

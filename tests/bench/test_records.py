@@ -53,7 +53,7 @@ def test_a_damaged_file_is_put_aside_and_a_new_one_begins(tmp_path: Path) -> Non
 def test_a_record_names_no_folder(tmp_path: Path) -> None:
     options = DecidedOptions(
         model=str(tmp_path / "one.gguf"), mmproj=str(tmp_path / "mmproj.gguf"), lora=(f"{tmp_path / 'x.gguf'}=0.5",),
-        chat_template_file=str(tmp_path / "t.jinja"), n_ctx=0,
+        chat_template_file=str(tmp_path / "t.jinja"), draft_model=str(tmp_path / "head.gguf"), n_ctx=0,
     )  # fmt: skip
     report = msgspec.structs.replace(DEMO_REPORT, options=options, n_ctx=4096)
 

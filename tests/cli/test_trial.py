@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from qwendesk.bench.pc_report import from_json
+from qwendesk.bench.pc_trial import PcTrialState
 from qwendesk.cli import main as cli
 from qwendesk.cli import trial as cli_trial
-from qwendesk.engines.pc_trial.report import from_json
-from qwendesk.engines.pc_trial.service import PcTrialState
-from tests.engines.pc_trial.pc import TrialPc
+from tests.bench.pc import TrialPc
 
 
 class Keyboard:
@@ -80,7 +80,7 @@ def test_stopped_trial_is_saved_and_exits_as_interrupted(pc, tmp_path, monkeypat
             super().on_request(stop)
 
             def press(state: PcTrialState) -> None:
-                if state.lines and "speed at 512" in state.lines[-1] and not self.is_requested:
+                if state.lines and ", pp512" in state.lines[-1] and not self.is_requested:
                     self._on_signal(2, None)
 
             pc.trial.state.subscribe(press)

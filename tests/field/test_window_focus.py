@@ -8,7 +8,6 @@ import pytest
 from PySide6.QtWidgets import QApplication, QDialog, QWidget
 
 from qwendesk.chat.view.composer.folder_view import FolderDialog
-from qwendesk.engines.view.pc_trial_presenter import PcTrialDialog
 from qwendesk.mcp.view.server_dialog import ServerDialog
 from qwendesk.widgets.actions import installed
 from qwendesk.widgets.question_dialog import Dialog, DialogButton, QuestionDialog
@@ -106,7 +105,6 @@ DIALOGS: dict[str, Callable[[QWidget], QDialog]] = {
     "a question": question,
     "a server": lambda parent: ServerDialog(parent, ()),
     "a folder": lambda parent: FolderDialog("/some/folder", lambda: None, lambda: None, parent),
-    "measure this PC": PcTrialDialog,
 }
 
 

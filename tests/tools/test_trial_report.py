@@ -4,13 +4,13 @@ from pathlib import Path
 
 import msgspec
 
-from qwendesk.engines.pc_trial.report import FreedMemory, PcTrialReport, SpillSign, to_json
-from tests.engines.pc_trial.pc import TrialPc
+from qwendesk.bench.pc_report import FreedMemory, PcTrialReport, SpillSign, to_json
+from tests.bench.pc import TrialPc
 from tools.trial_report import clean, main, read_reports, tables
 
 
 async def trial() -> PcTrialReport:
-    return await TrialPc().trial.run()
+    return await TrialPc().report()
 
 
 def saved(path: Path, report: PcTrialReport) -> Path:
@@ -31,7 +31,7 @@ async def test_two_pcs_stand_below_each_other_in_every_table():
     text = tables([one, two])
 
     assert [row.split(" | ")[0] for row in section(text, "PCs")] == ["| PC 1", "| PC 2"]
-    for title, per_pc in (("Answers", 2), ("Speed", 6), ("Plan and allocation", 3), ("Meter", 2)):
+    for title, per_pc in (("Answers", 2), ("Speed", 12), ("Plan and allocation", 3), ("Meter", 2)):
         rows = section(text, title)
         assert len(rows) == 2 * per_pc, title
         assert rows[0].startswith("| PC 1 | vulkan | demo, ")

@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from qwendesk.bench.services import BenchServices
 from qwendesk.bench.view.compare_tab import CompareTab
+from qwendesk.bench.view.pc_tab import PcTab
 from qwendesk.bench.view.quality_tab import QualityTab
 from qwendesk.bench.view.speed_tab import SpeedTab
 from qwendesk.bench.view.tune_tab import TuneTab
@@ -15,8 +16,8 @@ from qwendesk.engine.state import EngineState
 from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.tabbed_page import TabbedPage
 
-# Tabs by key, left to right: Speed, Auto-tune, Quality, Compare.
-ORDER: Final = ("speed", "tune", "quality", "compare")
+# Tabs by key, left to right: Speed, This PC, Auto-tune, Quality, Compare.
+ORDER: Final = ("speed", "pc", "tune", "quality", "compare")
 
 
 class BenchPage(TabbedPage):
@@ -31,17 +32,17 @@ class BenchPage(TabbedPage):
         super().__init__("bench", tr("Bench"), tr("Sections of the Bench page"), ORDER, corner)
         self.setObjectName("bench.page")
         self._corners: dict[str, QWidget] = {}
-        speed, tune = SpeedTab(services, engine, navigation), TuneTab(services.tune, engine)
-        quality, compare = QualityTab(services.quality, engine), CompareTab(services, engine, navigation)
-        for key, title, tab, buttons in (
-            ("speed", tr("Speed"), speed, speed.corner),
-            ("tune", tr("Auto-tune"), tune, tune.corner),
-            ("quality", tr("Quality"), quality, quality.corner),
-            ("compare", tr("Compare"), compare, compare.corner),
-        ):
-            self.add_tab(key, title, tab)
-            self._corners[key] = buttons
-            row.addWidget(buttons)
+        tabs: tuple[tuple[str, str, SpeedTab | PcTab | TuneTab | QualityTab | CompareTab], ...] = (
+            ("speed", tr("Speed"), SpeedTab(services, engine, navigation)),
+            ("pc", tr("This PC"), PcTab(services.pc)),
+            ("tune", tr("Auto-tune"), TuneTab(services.tune, engine)),
+            ("quality", tr("Quality"), QualityTab(services.quality, engine)),
+            ("compare", tr("Compare"), CompareTab(services, engine, navigation)),
+        )
+        for key, title, tab in tabs:
+            self.add_tab(key, title, tab, scrolls=not isinstance(tab, PcTab))
+            self._corners[key] = tab.corner
+            row.addWidget(tab.corner)
         self._show_corner(self.shown_tab)
         self.tab_shown.connect(self._show_corner)
 

@@ -22,17 +22,17 @@ from qwendesk.bench.comparison import (
 )
 from qwendesk.bench.services import BenchServices
 from qwendesk.bench.view.compare_column import ColumnAnswer, ColumnSetup
+from qwendesk.bench.view.tab_parts import ExportButton
 from qwendesk.core.errors import BadOption
 from qwendesk.core.files import write_whole
 from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
 from qwendesk.engine.state import EngineState
 from qwendesk.widgets.bind import bind, bind_field
-from qwendesk.widgets.buttons import ChevronButton, IconButton, TextButton, describe
+from qwendesk.widgets.buttons import IconButton, TextButton, describe
 from qwendesk.widgets.file_dialogs import ask_for_files, ask_where_to_save
 from qwendesk.widgets.layouts import DensitySpacing, EqualColumnsLayout, FlowLayout, horizontal_group
 from qwendesk.widgets.navigation import Navigation
-from qwendesk.widgets.popups import Menu
 from qwendesk.widgets.tasks import window_tasks
 from qwendesk.widgets.text_layout import WrappingLabel
 
@@ -94,9 +94,12 @@ class CompareTab(QWidget):
         self._columns: list[CompareColumn] = []
         self._run = TextButton(kind="primary")
         self._run.clicked.connect(self._on_run)
-        self._export = ChevronButton(tr("Export"))
-        describe(self._export, "compare.export", tr("Export"), tr("Save or copy the comparison as Markdown"))
-        self._export.setMenu(self._make_menu())
+        self._export = ExportButton(
+            "compare",
+            tr("Save or copy the comparison as Markdown"),
+            ("save", tr("Save as Markdown…"), self._ask_where_to_save),
+            ("copy", tr("Copy as Markdown"), lambda: QGuiApplication.clipboard().setText(self._markdown())),
+        )
         self.corner = horizontal_group(self._export, self._run)
         self._build()
         for _ in range(FEWEST_COLUMNS):
@@ -178,17 +181,6 @@ class CompareTab(QWidget):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self._update_choices()
-
-    def _make_menu(self) -> Menu:
-        menu = Menu(self)
-        for name, text, chosen in (
-            ("save", tr("Save as Markdown…"), self._ask_where_to_save),
-            ("copy", tr("Copy as Markdown"), lambda: QGuiApplication.clipboard().setText(self._markdown())),
-        ):
-            action = menu.addAction(text)
-            action.setObjectName(f"compare.export.{name}")
-            action.triggered.connect(chosen)
-        return menu
 
     def _markdown(self) -> str:
         return comparison_markdown(self._services.compare.state.value)

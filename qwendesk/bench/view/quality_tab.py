@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QVBoxLayout, QWidget
 from qwendesk.bench.bench_runs import chosen_file
 from qwendesk.bench.quality_service import QualityPlan, QualityRecord, QualityService, QualityState
 from qwendesk.bench.view.result_table import TextTable
-from qwendesk.bench.view.run_status import RunStatus
+from qwendesk.bench.view.tab_parts import RunStatus
 from qwendesk.core.model_titles import model_title
 from qwendesk.core.number_format import show_count, show_date, show_decimal
 from qwendesk.core.observed import Observed

@@ -15,7 +15,7 @@ from qwendesk.bench.speeds import DEPTHS, SpeedPlan, expected_duration_s
 from qwendesk.bench.table import BenchRow, reported_speed, table_lines
 from qwendesk.bench.view.chart import ChartLine, DepthChart
 from qwendesk.bench.view.result_table import SpeedTable
-from qwendesk.bench.view.run_status import RunStatus
+from qwendesk.bench.view.tab_parts import ExportButton, RunStatus
 from qwendesk.core.model_titles import model_title
 from qwendesk.core.number_format import show_date
 from qwendesk.core.observed import Observed
@@ -24,12 +24,11 @@ from qwendesk.core.translation import tr
 from qwendesk.core.units import show_duration, show_tokens
 from qwendesk.engine.state import EngineState
 from qwendesk.widgets.bind import bind, bind_field
-from qwendesk.widgets.buttons import ChevronButton, TextButton, describe
+from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.controls import ComboBox
 from qwendesk.widgets.file_dialogs import ask_where_to_save
 from qwendesk.widgets.layouts import DensitySpacing, horizontal_group
 from qwendesk.widgets.navigation import Navigation
-from qwendesk.widgets.popups import Menu
 from qwendesk.widgets.tasks import window_tasks
 from qwendesk.widgets.text_layout import WrappingLabel
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
@@ -49,9 +48,12 @@ class SpeedTab(QWidget):
         self._shown_record = 0
         self._run = TextButton(kind="primary")
         self._run.clicked.connect(self._on_run)
-        self._export = ChevronButton(tr("Export"))
-        describe(self._export, "bench.export", tr("Export"), tr("Save the chart and table as a picture, or copy them"))
-        self._export.setMenu(self._make_menu())
+        self._export = ExportButton(
+            "bench",
+            tr("Save the chart and table as a picture, or copy them"),
+            ("picture", tr("Save as picture…"), self._ask_where_to_save),
+            ("text", tr("Copy as text"), self._copy),
+        )
         self._depth = ComboBox()
         describe(self._depth, "bench.depth", tr("Longest context to measure"))
         for depth in DEPTHS[1:]:
@@ -137,17 +139,6 @@ class SpeedTab(QWidget):
         whole.addWidget(self._status)
         whole.addWidget(self.results)
         whole.addStretch(1)
-
-    def _make_menu(self) -> Menu:
-        menu = Menu(self)
-        for name, text, chosen in (
-            ("picture", tr("Save as picture…"), self._ask_where_to_save),
-            ("text", tr("Copy as text"), self._copy),
-        ):
-            action = menu.addAction(text)
-            action.setObjectName(f"bench.export.{name}")
-            action.triggered.connect(chosen)
-        return menu
 
     def _choose(self, options: LoadOptions | None) -> None:
         self._tasks.start(self._speed.choose(options))

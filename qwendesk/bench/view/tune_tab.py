@@ -10,7 +10,7 @@ from qwendesk.bench.bench_engine import BenchFailure
 from qwendesk.bench.bench_runs import chosen_file
 from qwendesk.bench.tune_text import TuneLine, progress_text, result_sentence, tune_lines
 from qwendesk.bench.view.chart import TuneChart
-from qwendesk.bench.view.run_status import RunStatus
+from qwendesk.bench.view.tab_parts import RunStatus
 from qwendesk.core.model_titles import model_title
 from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions

@@ -22,19 +22,18 @@ from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.exact_plan import with_engine_numbers
 from qwendesk.engines.link_text import link_sentences
 from qwendesk.engines.load_planner import LoadPlanner
-from qwendesk.engines.pc_trial.service import PcTrial
 from qwendesk.engines.pending_load import PendingLoad, PendingLoadService
 from qwendesk.engines.self_test import Check, Diagnosis, SelfTest, SelfTestState, versions
 from qwendesk.engines.trial import EngineTrial
 from qwendesk.engines.view.engines_presenter import EnginesPresenter
 from qwendesk.engines.view.load_options.command_card import LoadedCommand
 from qwendesk.engines.view.load_options.load_text import device_names, source_text
-from qwendesk.engines.view.pc_trial_presenter import PcTrialPresenter
 from qwendesk.hardware.snapshot import GpuReading, Snapshot
 from qwendesk.widgets.bind import bind
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.display_texts import load_options_text
 from qwendesk.widgets.layouts import DensitySpacing, FlowLayout
+from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.tasks import window_tasks
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
@@ -305,7 +304,7 @@ class EnginePage(QScrollArea):
         engine: EngineService,
         planner: LoadPlanner,
         self_test: SelfTest,
-        pc_trial: PcTrial,
+        navigation: Navigation,
         *,
         engines: EnginesPresenter | None,
         snapshot: Observed[Snapshot | None],
@@ -335,9 +334,9 @@ class EnginePage(QScrollArea):
             self._measure,
             "engine.measure",
             tr("Measure this PC…"),
-            tr("Measure answers, memory and speed of every engine, for a report that you can send"),
+            tr("Measure answers, memory and speed of every engine, on the Bench page"),
         )
-        self._measure.clicked.connect(PcTrialPresenter(self, pc_trial, engine).open)
+        self._measure.clicked.connect(lambda: navigation.bench_tab_asked.emit("pc"))
         self._result = QLabel()
         self._result.setObjectName("engine.result")
         self._result.setWordWrap(True)

@@ -5,29 +5,31 @@ import datetime
 import logging
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
 import psutil
 
+from qwendesk.bench.bench_engine import BenchEngine, BenchFailure
+from qwendesk.bench.bench_runs import BenchRuns
+from qwendesk.bench.memory_watch import MemoryMeter
+from qwendesk.bench.model_trial import ModelTrial, TrialSteps
+from qwendesk.bench.pc_report import EngineRun, PcTrialReport, redacted
 from qwendesk.core import paths
 from qwendesk.core.app_options import AppOptions
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.observed import Observed
 from qwendesk.core.options import DecidedOptions, LoadOptions
 from qwendesk.core.translation import tr
-from qwendesk.engine.contract import EngineClient
+from qwendesk.engine.contract import BenchClient
 from qwendesk.engine.dry_run import ask_engine
 from qwendesk.engine.dry_run_protocol import Estimated
 from qwendesk.engine.engine_folders import library_environment
 from qwendesk.engine.protocol import Devices
-from qwendesk.engines.engine_choice import EngineChoice
+from qwendesk.engines.engine_choice import EngineChoice, every_engine_tried
 from qwendesk.engines.exact_plan import Ask
 from qwendesk.engines.load_decision import machine_now, plan_for, refusal
-from qwendesk.engines.pc_trial.model_trial import ModelTrial
-from qwendesk.engines.pc_trial.readings import TrialMeter
-from qwendesk.engines.pc_trial.report import EngineRun, PcTrialReport, redacted
-from qwendesk.engines.pc_trial.steps import TrialSteps
 from qwendesk.engines.self_test import versions
 from qwendesk.engines.trial import EngineTrial, trial_client
 from qwendesk.hardware.snapshot import Snapshot
@@ -44,11 +46,15 @@ FindModels = Callable[[], Awaitable[Sequence[LoadOptions]]]
 
 
 class PcTrialState(msgspec.Struct, frozen=True):
+    """What the tab This PC shows."""
+
     is_running: bool = False
     lines: tuple[str, ...] = ()
     """Finished steps, a line for each."""
+    failure: BenchFailure | None = None
+    """Reason why the latest trial didn't begin; None if it did."""
     report: PcTrialReport | None = None
-    """The result of the latest trial; None before it ends."""
+    """The result of the latest trial that began; None before it ends."""
 
 
 def dry_run_of(trial: EngineTrial) -> Ask:
@@ -65,51 +71,53 @@ class PcTrial:
 
     def __init__(
         self,
-        find_engines: FindEngines,
+        runs: BenchRuns,
         find_models: FindModels,
         *,
-        app: Observed[AppOptions] | None = None,
-        client_of: Callable[[EngineTrial], EngineClient] = lambda trial: trial_client(trial.engine),
+        app: Observed[AppOptions],
+        find_engines: FindEngines = every_engine_tried,
+        client_of: Callable[[EngineTrial], BenchClient] = lambda trial: trial_client(trial.engine),
         dry_run: Callable[[EngineTrial], Ask] = dry_run_of,
         make_reader: Callable[[], SnapshotReader] = SnapshotReader,
     ) -> None:
+        self._runs = runs
         self._find_engines = find_engines
         self._find_models = find_models
-        self._app = app or Observed(AppOptions())
+        self._app = app
         self._client_of = client_of
         self._dry_run = dry_run
         self._make_reader = make_reader
         self.state = Observed(PcTrialState())
-        self._work: asyncio.Task[None] | None = None
-        self._is_stopped = False
 
-    async def run(self, most_models: int = MOST_MODELS) -> PcTrialReport:
-        """Run a trial and return its report without the user's name and folders. One must not be running."""
-        self._is_stopped = False
+    async def run(self, most_models: int = MOST_MODELS) -> None:
+        """Run a trial. `state` has its report, without the user's name and folders; a running trial goes on."""
+        if self.state.value.is_running:
+            return
+        earlier = self.state.value.report
         self.state.set(PcTrialState(is_running=True))
-        measured = _Measured(TrialSteps(self._say), TrialMeter(self._make_reader()))
-        self._work = asyncio.create_task(self._measure(measured, most_models))
+        measured = _Measured(TrialSteps(self._say), MemoryMeter(self._make_reader()))
+        failure: BenchFailure | None = None
         try:
-            await self._work
+            failure = await self._runs.run_alone("pc", lambda: self._measure(measured, most_models))
         except asyncio.CancelledError:
-            if not self._is_stopped:
-                self.state.set(PcTrialState())
-                raise
+            self.state.set(PcTrialState())
+            raise
         except Exception as error:
             # Between two steps, such as no space for the folder of the picture: what was measured is kept.
             _logger.exception("The trial ended early")
             measured.problems.append(f"{type(error).__name__}: {error}")
         finally:
             measured.meter.close()
-        report = redacted(measured.report(was_stopped=self._is_stopped))
-        self.state.update(is_running=False, report=report)
-        return report
+        if failure is not None and not self.state.value.lines:
+            self.state.set(PcTrialState(failure=failure, report=earlier))
+        else:
+            report = redacted(measured.report(was_stopped=failure is not None))
+            self.state.update(is_running=False, report=report)
 
     def stop(self) -> None:
-        """Stop the trial: `run` returns a report of what was measured until now."""
-        if self._work is not None and not self._work.done() and not self._is_stopped:
-            self._is_stopped = True
-            self._work.cancel()
+        """Stop the trial. Its report has what was measured until now."""
+        if self.state.value.is_running:
+            self._runs.stop()
 
     def _say(self, line: str) -> None:
         self.state.update(lines=(*self.state.value.lines, line))
@@ -142,13 +150,13 @@ class PcTrial:
         self, measured: "_Measured", trial: EngineTrial, options: LoadOptions, label: str, folder: Path, *, on_cpu: bool
     ) -> None:
         is_demo = options.model == str(paths.demo_model())
-        client = self._client_of(trial)
+        engine = BenchEngine(partial(self._client_of, trial))
         model = ModelTrial(
             options,
             label=label,
             is_demo=is_demo,
             on_cpu=on_cpu,
-            client=client,
+            engine=engine,
             ask=self._dry_run(trial),
             steps=measured.steps,
             meter=measured.meter,
@@ -158,7 +166,7 @@ class PcTrial:
             await model.measure(folder, measured.cpu_answers)
         finally:
             measured.add_model(trial.name, model)
-            await client.close()
+            await engine.close()
         if is_demo and on_cpu and not measured.cpu_answers:
             measured.cpu_answers = {each.question: each.answer for each in model.result.answers}
 
@@ -187,7 +195,7 @@ def _demo_runs(usable: Sequence[EngineTrial]) -> list[tuple[EngineTrial, bool]]:
 class _Measured:
     """Collects what was measured, so that nothing is lost if the trial is stopped."""
 
-    def __init__(self, steps: TrialSteps, meter: TrialMeter) -> None:
+    def __init__(self, steps: TrialSteps, meter: MemoryMeter) -> None:
         self.steps = steps
         self.meter = meter
         self.snapshot: Snapshot | None = None

@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from qwendesk.bench.records import BenchRecord
+from qwendesk.bench.share import share_text
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.files import write_whole
@@ -19,7 +21,7 @@ from qwendesk.core.translation import tr
 from qwendesk.core.units import MIB, show_bytes, show_duration
 
 FORMAT = "qwendesk-pc-trial"
-VERSION = 1
+VERSION = 2
 MAX_FILE_BYTES = 4 * 1024**2
 
 MemoryPart = Literal["weights", "kv", "recurrent", "compute", "vision"]
@@ -72,16 +74,6 @@ class TrialAnswer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     seconds: float
 
 
-class SpeedAtDepth(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Prompt processing and generation after a prompt of about `depth` tokens."""
-
-    depth: int
-    prompt_tokens: int
-    prefill_tok_s: float | None
-    generated_tokens: int
-    decode_tok_s: float | None
-
-
 class SpillSign(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the spill rules say of one GPU after all readings."""
 
@@ -108,17 +100,14 @@ class ModelRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     architecture: str
     quant: str
     file_bytes: int
-    n_params: int = 0
-    plan_kind: str = ""
-    n_ctx: int = 0
-    n_gpu_layers: str = ""
-    n_cpu_moe: int = 0
-    kv_type: str = ""
+    plan: str = ""
+    """What the planner decided, in llama.cpp's words."""
     load_s: float | None = None
+    record: BenchRecord | None = None
+    """How it was loaded, and its speeds; None if it was not loaded. It names no file of the user's."""
     memory: tuple[PlannedPart, ...] = ()
     readings: tuple[MemoryReading, ...] = ()
     answers: tuple[TrialAnswer, ...] = ()
-    speeds: tuple[SpeedAtDepth, ...] = ()
     spill: tuple[SpillSign, ...] = ()
     worker_has_exited: bool | None = None
     freed: tuple[FreedMemory, ...] = ()
@@ -165,6 +154,12 @@ class BadReport(Exception):
 def redacted(report: PcTrialReport) -> PcTrialReport:
     """Return the report without the user's name and folders in any of its texts."""
     return msgspec.convert(_redacted(msgspec.to_builtins(report)), PcTrialReport)
+
+
+def share_table(report: PcTrialReport) -> str:
+    """Return the speeds of all models as Markdown, as the Speed tab copies those of one."""
+    models = (model for engine in report.engines for model in engine.models)
+    return "\n".join(share_text(model.record) for model in models if model.record is not None and model.record.rows)
 
 
 def to_json(report: PcTrialReport) -> bytes:
@@ -272,11 +267,7 @@ def _model(model: ModelRun, ram_total_bytes: int | None) -> Iterator[str]:
     yield ", ".join(filter(None, (model.architecture, model.quant, show_bytes(model.file_bytes))))
     yield ""
     if model.load_s is not None:
-        yield tr(
-            "Loaded in {0}: {1}, context {2}, GPU layers {3}, expert layers on CPU {4}, cache {5}.",
-            show_duration(model.load_s), model.plan_kind, model.n_ctx, model.n_gpu_layers, model.n_cpu_moe,
-            model.kv_type,
-        )  # fmt: skip
+        yield tr("Loaded in {0}: {1}.", show_duration(model.load_s), model.plan)
     yield ""
     yield from _answers(model)
     yield from _speeds(model)
@@ -301,13 +292,8 @@ def _answers(model: ModelRun) -> Iterator[str]:
 
 
 def _speeds(model: ModelRun) -> Iterator[str]:
-    rows = [
-        (str(each.prompt_tokens), _number(each.prefill_tok_s), str(each.generated_tokens), _number(each.decode_tok_s))
-        for each in model.speeds
-    ]
-    yield from _table(
-        (tr("prompt tokens"), tr("prompt processing, tok/s"), tr("generated tokens"), tr("generation, tok/s")), rows
-    )
+    rows = model.record.rows if model.record is not None else ()
+    yield from _table((tr("test"), tr("tok/s")), [(row.name, f"{row.median:.1f}") for row in rows])
 
 
 def _memory(model: ModelRun) -> Iterator[str]:
@@ -393,10 +379,6 @@ def _same_as_on_cpu(is_same: bool | None, *, is_reference: bool) -> str:
 
 def _yes_or_no(value: bool) -> str:
     return tr("yes") if value else tr("no")
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1f}"
 
 
 def _used(total_bytes: int | None, available_bytes: int | None) -> int | None:

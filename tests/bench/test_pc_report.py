@@ -7,10 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from qwendesk.core.errors import QwenDeskError
-from qwendesk.core.options import LoadOptions
-from qwendesk.core.paths import demo_model
-from qwendesk.engines.pc_trial.report import (
+from qwendesk.bench.pc_report import (
     BadReport,
     PcTrialReport,
     from_json,
@@ -18,21 +15,25 @@ from qwendesk.engines.pc_trial.report import (
     redacted,
     report_page,
     save_report,
+    share_table,
     to_json,
 )
-from tests.engines.pc_trial.pc import CPU_ENGINE, GPU_ENGINE, TrialPc
+from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.options import LoadOptions
+from qwendesk.core.paths import demo_model
+from tests.bench.pc import CPU_ENGINE, GPU_ENGINE, TrialPc
 
 EMPTY = PcTrialReport(date="2026-11-23", versions={"qwendesk": "0.1.0"}, ram_total_bytes=None, physical_cores=None)
 
 
 async def test_file_has_everything_that_the_report_has():
-    report = await TrialPc().trial.run()
+    report = await TrialPc().report()
 
     assert from_json(to_json(report)) == report
 
 
 async def test_page_shows_engines_answers_speeds_and_memory():
-    page = re.sub(" +", " ", report_page(await TrialPc().trial.run()))
+    page = re.sub(" +", " ", report_page(await TrialPc().report()))
 
     for words in (
         "## Engine vulkan",
@@ -40,7 +41,7 @@ async def test_page_shows_engines_answers_speeds_and_memory():
         "This PC has no NVIDIA driver.",
         "| What is 2 + 3? | yes | reference |",
         "A red circle on a white background.",
-        "| prompt tokens | prompt processing, tok/s |",
+        "| pp512 @ d4096 | 1000.0 |",
         "| CPU | weights |",
         "| loaded | Fake Card | 1024.0 | 0.0 | 2048.0 | - |",
         "The engine process exited: yes",
@@ -77,7 +78,7 @@ def test_users_folders_are_not_in_the_report():
         (b"[]", "not a report"),
         (b'{"format": "something"}', "not a report"),
         (b'{"format": "qwendesk-pc-trial", "version": 9}', "version 9"),
-        (b'{"format": "qwendesk-pc-trial", "version": 1}', "missing or wrong"),
+        (b'{"format": "qwendesk-pc-trial", "version": 2}', "missing or wrong"),
         (to_json(EMPTY).replace(b'"problems": []', b'"problems": [1]'), "missing or wrong"),
     ],
 )
@@ -107,13 +108,28 @@ def test_folder_that_cannot_be_made_is_a_sentence(tmp_path: Path):
         make_report_folder(file / "folder")
 
 
+async def test_a_speed_without_a_value_is_refused():
+    content = to_json(await TrialPc(CPU_ENGINE).report())
+
+    with pytest.raises(BadReport, match="missing or wrong"):
+        from_json(re.sub(rb'"values": \[[^]]*\]', b'"values": []', content))
+
+
+async def test_speeds_of_every_engine_can_be_shared_as_one_text():
+    text = share_table(await TrialPc().report())
+
+    assert text.count("| tg32 @ d4096 |") == 2
+    assert "backend Vulkan" in text
+    assert "backend CPU" in text
+
+
 async def test_own_model_is_compared_with_no_cpu(tmp_path: Path):
     own = tmp_path / "own.gguf"
     shutil.copy(demo_model(), own)
     pc = TrialPc(GPU_ENGINE, CPU_ENGINE)
     pc.models = [LoadOptions(model=str(own))]
 
-    page = report_page(await pc.trial.run()).split("### One of your models")[1]
+    page = report_page(await pc.report()).split("### One of your models")[1]
 
     (line,) = (
         line for line in page.split("## Engine")[0].splitlines() if line.startswith("| What is in this picture?")

@@ -1,48 +1,105 @@
 """Measures one model on one engine: plan, load, answers, speeds, memory, and whether unloading gives it back."""
 
 import asyncio
-import hashlib
+import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import psutil
 
-from qwendesk.core.failures import LoadFailure
+from qwendesk.bench.bench_engine import BenchEngine, BenchFailure, ShowFraction
+from qwendesk.bench.memory_watch import MemoryMeter, SpillWatch
+from qwendesk.bench.pc_report import MEMORY_PARTS, FreedMemory, ModelRun, PlannedPart, TrialAnswer
+from qwendesk.bench.questions import ask, image_part, with_picture
+from qwendesk.bench.records import BenchRecord, make_record, without_names
+from qwendesk.bench.share import load_text
+from qwendesk.bench.speeds import SpeedMeasurement, SpeedPlan
+from qwendesk.bench.table import BenchRow
+from qwendesk.core.benchmarks import SpeedSamples, SpeedTest
+from qwendesk.core.failures import EngineExit, LoadFailure
 from qwendesk.core.file_names import model_name
-from qwendesk.core.generation_options import GenerationOptions
-from qwendesk.core.messages import ImagePart, Message, TextPart, text_message
+from qwendesk.core.messages import text_message
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import Plan
-from qwendesk.core.stats import AnswerStats
 from qwendesk.core.translation import tr
-from qwendesk.engine.contract import EngineClient
+from qwendesk.core.units import show_tokens
+from qwendesk.engine.contract import BenchClient
 from qwendesk.engine.dry_run_protocol import Estimated
-from qwendesk.engine.protocol import Delta, Devices, Finished, Generate, LoadReport, Measure, PromptProgress
+from qwendesk.engine.protocol import Devices, LoadReport, RequestFailed
 from qwendesk.engines.exact_plan import Ask
 from qwendesk.engines.load_decision import ModelFiles, facts_for, machine_now, plan_of, refusal
-from qwendesk.engines.pc_trial.readings import SpillWatch, TrialMeter
-from qwendesk.engines.pc_trial.report import (
-    MEMORY_PARTS,
-    FreedMemory,
-    ModelRun,
-    PlannedPart,
-    SpeedAtDepth,
-    TrialAnswer,
-)
-from qwendesk.engines.pc_trial.steps import StepFailed, TrialSteps, or_failed
 from qwendesk.engines.self_test import draw_red_circle
 
-# Tokens that are generated to measure a speed.
-_GENERATED = 32
+_logger = logging.getLogger(__name__)
+T = TypeVar("T")
+# How long a whole trial may take.
+LIMIT_S = 600.0
+# What is measured of the speed.
+SPEEDS = SpeedPlan(
+    depths=(0, 4096, 16384), n_gens=(32,), repeats=1, with_drafts=False, with_follow_ups=False, longest_fill_s=60.0
+)
 _LONGEST_ANSWER = 160
-_SPARE_TOKENS = 64
-_PARAGRAPH = "The video memory holds the weights of all layers, and the bandwidth decides how fast the model writes. "
-# Paragraphs whose tokens are counted to know how many make a prompt of a depth.
-_CALIBRATION = 32
+
+
+class StepFailed(Exception):
+    """A step can't be done; the message is a sentence that says why."""
+
+
+def or_failed(result: T | LoadFailure | BenchFailure | RequestFailed | EngineExit) -> T:
+    """Return a result of the engine. Raises StepFailed with its sentence if it is a failure."""
+    if isinstance(result, LoadFailure | BenchFailure | RequestFailed | EngineExit):
+        raise StepFailed(result.sentence)
+    return result
+
+
+class TrialSteps:
+    """Runs the steps of a trial, each with its own limit and all within LIMIT_S, and says each in a line.
+
+    A failed step is a sentence. `now` returns seconds of a monotonic clock.
+    """
+
+    def __init__(
+        self, say: Callable[[str], None], limit_s: float = LIMIT_S, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._say = say
+        self._now = now
+        self._started_s = now()
+        self._limit_s = limit_s
+
+    @property
+    def elapsed_s(self) -> float:
+        return self._now() - self._started_s
+
+    @property
+    def left_s(self) -> float:
+        return max(0.0, self._limit_s - self.elapsed_s)
+
+    async def run(
+        self, name: str, limit_s: float, work: Callable[[], Awaitable[T]], failed: Callable[[str], None]
+    ) -> T | None:
+        """Run one step and return its result. If it fails or takes too long, call `failed` and return None."""
+        limit_s = min(limit_s, self.left_s)
+        if limit_s <= 0:
+            failed(tr("{0}: left out, because the time for the whole trial is over.", name))
+            return None
+        minutes, seconds = divmod(int(self.elapsed_s), 60)
+        self._say(tr("{0}  {1} (at most {2} s)", f"{minutes}:{seconds:02}", name, f"{limit_s:.0f}"))
+        try:
+            async with asyncio.timeout(limit_s):
+                return await work()
+        except StepFailed as failure:
+            failed(tr("{0}: {1}", name, failure))
+        except TimeoutError:
+            failed(tr("{0}: not finished after {1} s.", name, f"{limit_s:.0f}"))
+        except Exception as error:
+            # A trial must not end because one piece of a stranger's PC behaves like no other.
+            _logger.exception("A step of the trial failed")
+            failed(tr("{0}: {1}", name, f"{type(error).__name__}: {error}"))
+        return None
 
 
 class TrialQuestion(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,15 +124,16 @@ DEMO_QUESTIONS = (
 PICTURE_QUESTION = TrialQuestion(text="What is in this picture?", expected=("red", "circle"), has_picture=True)
 
 
-async def ask_question(client: EngineClient, question: TrialQuestion, folder: Path) -> TrialAnswer:
+async def ask_question(client: BenchClient, question: TrialQuestion, folder: Path) -> TrialAnswer:
     """Return the answer. Raises StepFailed if the engine gives none. The picture is drawn in `folder`."""
     message = text_message("user", question.text)
     if question.has_picture:
-        message = Message("user", (await asyncio.to_thread(_picture, folder), TextPart(question.text)))
-    options = _greedy(enable_thinking=question.thinking, max_tokens=_LONGEST_ANSWER)
+        path = folder / "red-circle.png"
+        await asyncio.to_thread(draw_red_circle, path)
+        message = with_picture(await asyncio.to_thread(image_part, path), question.text)
     started_s = time.monotonic()
-    reasoning, text, _ = await _ask(client, [message], options)
-    answer = f"{reasoning}\n\n{text}" if reasoning else text
+    timed = or_failed(await ask(client, [message], enable_thinking=question.thinking, max_tokens=_LONGEST_ANSWER))
+    answer = f"{timed.reasoning}\n\n{timed.text}" if timed.reasoning else timed.text
     return TrialAnswer(
         question=question.name,
         has_picture=question.has_picture,
@@ -86,74 +144,15 @@ async def ask_question(client: EngineClient, question: TrialQuestion, folder: Pa
     )
 
 
-async def warm_up(client: EngineClient) -> None:
+async def warm_up(client: BenchClient) -> None:
     """Generate one token. A GPU engine compiles its shaders now, which can take minutes the first time."""
-    await _ask(client, [text_message("user", "Hello")], _greedy(enable_thinking=False, max_tokens=1))
+    or_failed(await ask(client, [text_message("user", "Hello")], max_tokens=1))
 
 
-async def measure_speed(client: EngineClient, report: LoadReport, depth: int) -> SpeedAtDepth:
-    """Measure a prompt of about `depth` tokens and some generated tokens. Raises StepFailed if it can't be done."""
-    if report.n_ctx < depth + _GENERATED + _SPARE_TOKENS:
-        raise StepFailed(tr("The context of {0} tokens is too short.", report.n_ctx))
-    ends = tuple(f"{token}=-inf" for token in report.end_tokens)
-    options = _greedy(enable_thinking=False, max_tokens=_GENERATED, logit_bias=ends, cache_prompt=False)
-    sample = text_message("user", _PARAGRAPH * _CALIBRATION)
-    counted = or_failed(await client.ask(Measure(messages=(sample,), options=options)))
-    n_paragraphs = max(1, depth * _CALIBRATION // max(counted.prompt_tokens, 1))
-    _, _, stats = await _ask(client, [text_message("user", _PARAGRAPH * n_paragraphs)], options)
-    generated = stats.reasoning_tokens + stats.answer_tokens
-    return SpeedAtDepth(
-        depth=depth,
-        prompt_tokens=stats.prompt_tokens,
-        prefill_tok_s=round(stats.reread_tokens / stats.prefill_s, 1) if stats.prefill_s > 0 else None,
-        generated_tokens=generated,
-        decode_tok_s=round(stats.decode_tok_s, 2) if stats.decode_tok_s > 0 else None,
-    )
-
-
-async def _ask(
-    client: EngineClient, messages: Sequence[Message], options: GenerationOptions
-) -> tuple[str, str, AnswerStats]:
-    """Return reasoning, answer and statistics. Raises StepFailed if the engine fails or exits."""
-    texts = {"reasoning": "", "answer": ""}
-    async for item in client.generate(Generate(messages=tuple(messages), options=options)):
-        if isinstance(item, Delta):
-            texts[item.kind] += item.text
-        elif isinstance(item, Finished):
-            return texts["reasoning"], texts["answer"], item.stats
-        elif not isinstance(item, PromptProgress):
-            or_failed(item)
-    raise StepFailed(tr("The answer didn't end."))
-
-
-def _greedy(
-    *, enable_thinking: bool, max_tokens: int, logit_bias: tuple[str, ...] = (), cache_prompt: bool = True
-) -> GenerationOptions:
-    return GenerationOptions(
-        temperature=0.0,
-        presence_penalty=0.0,
-        enable_thinking=enable_thinking,
-        max_tokens=max_tokens,
-        logit_bias=logit_bias,
-        cache_prompt=cache_prompt,
-    )
-
-
-def _picture(folder: Path) -> ImagePart:
-    path = folder / "red-circle.png"
-    if not path.is_file():
-        draw_red_circle(path)
-    return ImagePart(str(path), hashlib.sha256(path.read_bytes()).hexdigest())
-
-
-# Tokens of the prompts whose speed is measured.
-DEPTHS = (512, 4096, 16384)
 _HEADER_S, _START_S, _DRY_RUN_S, _LOAD_S, _QUESTION_S, _UNLOAD_S = 20.0, 60.0, 30.0, 120.0, 60.0, 60.0
 # Half of the whole trial. Mesa's software driver took 4 minutes to compile its shaders the first time.
 _FIRST_TOKEN_S = 300.0
 _DEMO_SPEED_S, _SPEED_S = 30.0, 75.0
-# A speed is left out if its prompt alone would take more than this share of the limit.
-_FULL_SHARE = 0.8
 
 
 class ModelTrial:
@@ -166,10 +165,10 @@ class ModelTrial:
         label: str,
         is_demo: bool,
         on_cpu: bool,
-        client: EngineClient,
+        engine: BenchEngine,
         ask: Ask,
         steps: TrialSteps,
-        meter: TrialMeter,
+        meter: MemoryMeter,
         reserve_bytes: int,
     ) -> None:
         """`label` names engine and model in lines and problems. `ask` is the engine's dry run."""
@@ -177,12 +176,14 @@ class ModelTrial:
             options = msgspec.structs.replace(options, devices=("none",), n_gpu_layers=0, vision="cpu")
         self._options = options
         self._label = label
-        self._client = client
+        self._engine = engine
+        self._client = engine.client
         self._ask = ask
         self._steps = steps
         self._meter = meter
         self._reserve_bytes = reserve_bytes
         self._pid: int | None = None
+        self._engine_version = ""
         self.result = ModelRun(is_demo=is_demo, on_cpu=on_cpu, architecture="", quant="", file_bytes=0)
 
     async def measure(self, folder: Path, cpu_answers: Mapping[str, str]) -> None:
@@ -197,8 +198,9 @@ class ModelTrial:
         dry_run = await self._run(tr("dry run"), _DRY_RUN_S, lambda: self._dry_run(plan))
         report = await self._run(tr("load"), _LOAD_S, lambda: self._load(plan))
         if report is not None:
+            self._change(record=self._record_of(report, devices))
             self._compare(plan, dry_run, report)
-            watch = SpillWatch(report, devices.devices, self._reserve_bytes)
+            watch = SpillWatch(self._meter, report, devices.devices, self._pid, self._reserve_bytes)
             await self._take_reading("loaded")
             await self._run(tr("first token"), _FIRST_TOKEN_S, partial(warm_up, self._client))
             await self._ask_questions(report, folder, cpu_answers, watch)
@@ -214,7 +216,7 @@ class ModelTrial:
 
     async def _start(self) -> Devices:
         welcome = or_failed(await self._client.start())
-        self._pid = welcome.pid or None
+        self._pid, self._engine_version = welcome.pid or None, welcome.package_version
         devices = or_failed(await self._client.probe())
         await self._take_reading("before")
         return devices
@@ -226,13 +228,7 @@ class ModelTrial:
         if refused is not None:
             raise StepFailed(refused.sentence)
         decided = plan.options
-        self._change(
-            plan_kind=plan.kind,
-            n_ctx=decided.n_ctx,
-            n_gpu_layers=str(decided.n_gpu_layers),
-            n_cpu_moe=decided.n_cpu_moe,
-            kv_type=decided.type_k,
-        )
+        self._change(plan=f"{plan.kind} · {load_text(decided)} · n_ctx {show_tokens(decided.n_ctx)}")
         return plan
 
     async def _dry_run(self, plan: Plan) -> Estimated:
@@ -245,8 +241,13 @@ class ModelTrial:
         result = await self._client.load(plan.options)
         if isinstance(result, LoadFailure):
             raise StepFailed(" ".join([result.sentence, *result.engine_lines[-3:]]))
-        self._change(load_s=round(result.load_s, 3), n_params=result.n_params, n_ctx=result.n_ctx)
+        self._change(load_s=round(result.load_s, 3))
         return result
+
+    def _record_of(self, report: LoadReport, devices: Devices) -> BenchRecord:
+        record = make_record(report, devices.devices, self._engine_version, ())
+        run = self.result
+        return record if run.is_demo else without_names(record, f"{run.architecture} {run.quant}".strip())
 
     def _compare(self, plan: Plan, dry_run: Estimated | None, report: LoadReport) -> None:
         if not report.allocations:
@@ -284,7 +285,7 @@ class ModelTrial:
             )
             if answer is not None:
                 self._change(answers=(*self.result.answers, self._compared(answer, cpu_answers)))
-            await self._watch(watch)
+            await watch.look()
 
     def _compared(self, answer: TrialAnswer, cpu_answers: Mapping[str, str]) -> TrialAnswer:
         if not self.result.is_demo:
@@ -295,16 +296,26 @@ class ModelTrial:
 
     async def _measure_speeds(self, report: LoadReport, watch: SpillWatch) -> None:
         limit_s = _DEMO_SPEED_S if self.result.is_demo else _SPEED_S
-        for depth in DEPTHS:
-            name = tr("speed at {0} tokens", depth)
-            last = self.result.speeds[-1].prefill_tok_s if self.result.speeds else None
-            if last is not None and depth / last > _FULL_SHARE * limit_s:
-                self._fail(tr("{0}, {1}: left out, because it would take too long.", self._label, name))
-                continue
-            measured = await self._run(name, limit_s, partial(measure_speed, self._client, report, depth))
-            if measured is not None:
-                self._change(speeds=(*self.result.speeds, measured))
-            await self._watch(watch)
+
+        async def speed_of(test: SpeedTest) -> SpeedSamples | BenchFailure:
+            return or_failed(await self._engine.measure(test))
+
+        async def measure(test: SpeedTest, _show: ShowFraction) -> SpeedSamples | BenchFailure:
+            samples: SpeedSamples | None = await self._run(test.name, limit_s, partial(speed_of, test))
+            await watch.look()
+            return samples or BenchFailure("", "")  # the step has noted why
+
+        await SpeedMeasurement(
+            self._engine, SPEEDS, add_row=self._add_row, add_note=self._note, show=lambda _progress: None,
+            measure=measure,
+        ).measure_loaded(report)  # fmt: skip
+
+    def _add_row(self, row: BenchRow) -> None:
+        record = self.result.record
+        assert record is not None, "speeds are measured after the load"
+        # Random tokens are never drafted, even if the model was loaded with drafts.
+        rows = (*record.rows, msgspec.structs.replace(row, drafts="off"))
+        self._change(record=msgspec.structs.replace(record, rows=rows))
 
     async def _unload(self, before: Devices) -> None:
         """Stop the worker, and ask a fresh one how much memory is free again."""
@@ -326,11 +337,11 @@ class ModelTrial:
         reading = await self._meter.reading(moment, self._pid if moment != "unloaded" else None)
         self._change(readings=(*self.result.readings, reading))
 
-    async def _watch(self, watch: SpillWatch) -> None:
-        watch.take(await self._meter.snapshot(self._pid), self._pid)
-
     async def _run(self, name: str, limit_s: float, work: Callable[[], Any]) -> Any:
         return await self._steps.run(f"{self._label}, {name}", limit_s, work, self._fail)
+
+    def _note(self, sentence: str) -> None:
+        self._fail(tr("{0}: {1}", self._label, sentence))
 
     def _fail(self, sentence: str) -> None:
         """Note a problem, without the names of the user's own files."""

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from qwendesk.engines.pc_trial.steps import StepFailed, TrialSteps
+from qwendesk.bench.model_trial import StepFailed, TrialSteps
 
 
 class Clock:

@@ -1,4 +1,4 @@
-"""Readings of the meter and of NVIDIA's own program during a trial, and what the spill rules say of them."""
+"""Reads the memory of the PC while a model is measured, and tells by the spill rules whether it spills."""
 
 import asyncio
 import shutil
@@ -9,10 +9,12 @@ import time
 from collections.abc import Sequence
 from typing import Literal
 
+from qwendesk.bench.pc_report import GpuMemory, MemoryReading, SpillSign
+from qwendesk.core.app_options import AppOptions
 from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.observed import Observed
 from qwendesk.core.units import MIB
 from qwendesk.engine.protocol import LoadReport
-from qwendesk.engines.pc_trial.report import GpuMemory, MemoryReading, SpillSign
 from qwendesk.hardware import spill
 from qwendesk.hardware.engine_gpus import match_gpus, spill_sample
 from qwendesk.hardware.snapshot import GpuReading, Snapshot
@@ -20,7 +22,7 @@ from qwendesk.hardware.snapshot_reader import SnapshotReader
 from qwendesk.hardware.spill import GpuAllocation, SpillTrack
 
 
-class TrialMeter:
+class MemoryMeter:
     """Reads the probes on another thread. Close it after the last reading."""
 
     def __init__(self, reader: SnapshotReader) -> None:
@@ -57,9 +59,18 @@ class TrialMeter:
 
 
 class SpillWatch:
-    """Applies the spill rules to the GPUs that a loaded model uses."""
+    """Applies the spill rules to the GPUs that a loaded model uses. Look right after the load, then again and again."""
 
-    def __init__(self, report: LoadReport, devices: Sequence[DeviceInfo], reserve_bytes: int) -> None:
+    def __init__(
+        self,
+        meter: MemoryMeter,
+        report: LoadReport,
+        devices: Sequence[DeviceInfo],
+        pid: int | None,
+        reserve_bytes: int,
+    ) -> None:
+        """`pid` is the process that has loaded the model."""
+        self._meter, self._pid = meter, pid
         rows = {row.device: row.total_bytes for row in report.allocations}
         self._devices = [device for device in devices if device.kind in ("gpu", "igpu") and rows.get(device.name)]
         self._loaded = {
@@ -74,10 +85,18 @@ class SpillWatch:
         self._tracks: dict[str, SpillTrack] = {name: spill.start(loaded) for name, loaded in self._loaded.items()}
         self._most_bytes: dict[str, int] = {}
 
-    def take(self, snapshot: Snapshot, pid: int | None) -> None:
-        """Take one more reading into account."""
+    @property
+    def has_spilled(self) -> bool:
+        """Whether any look found more in shared memory than is normal; one is enough, because runs are short."""
+        return any(
+            sign.excess_bytes > spill.EXCESS_BYTES or sign.state == spill.SpillState.SPILLING for sign in self.signs()
+        )
+
+    async def look(self) -> None:
+        """Take one reading."""
+        snapshot = await self._meter.snapshot(self._pid)
         for name, gpu in match_gpus(self._devices, snapshot.gpus).items():
-            track = spill.step(self._tracks[name], spill_sample(gpu, pid, None, None), self._loaded[name])
+            track = spill.step(self._tracks[name], spill_sample(gpu, self._pid, None, None), self._loaded[name])
             self._tracks[name] = track
             self._most_bytes[name] = max(self._most_bytes.get(name, 0), track.excess_bytes)
 
@@ -86,6 +105,22 @@ class SpillWatch:
             SpillSign(device=name, state=str(track.state), excess_bytes=self._most_bytes.get(name, 0))
             for name, track in self._tracks.items()
         )
+
+
+class SpillWatches:
+    """Makes the watch of each model that auto-tune loads. They share one meter, which is made with the first."""
+
+    def __init__(self, app: Observed[AppOptions]) -> None:
+        self._app = app
+        self._meter: MemoryMeter | None = None
+
+    def watch(self, report: LoadReport, devices: Sequence[DeviceInfo], pid: int | None) -> SpillWatch:
+        self._meter = self._meter or MemoryMeter(SnapshotReader())
+        return SpillWatch(self._meter, report, devices, pid, self._app.value.reserve_bytes)
+
+    def close(self) -> None:
+        if self._meter is not None:
+            self._meter.close()
 
 
 def _gpu_memory(gpu: GpuReading, pid: int | None, nvidia_smi_bytes: int | None) -> GpuMemory:

@@ -4,19 +4,24 @@ from collections.abc import Callable
 
 import msgspec
 
+from qwendesk.bench.bench_runs import BenchRuns
+from qwendesk.bench.pc_report import PcTrialReport
+from qwendesk.bench.pc_trial import MOST_MODELS, PcTrial
+from qwendesk.core.app_options import AppOptions
 from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.observed import Observed
 from qwendesk.core.options import DecidedOptions, LoadOptions
 from qwendesk.core.units import GIB, MIB
 from qwendesk.engine.dry_run_protocol import Estimated
 from qwendesk.engine.protocol import Allocation
 from qwendesk.engines.engine_choice import EngineChoice
 from qwendesk.engines.exact_plan import Ask
-from qwendesk.engines.pc_trial.service import PcTrial
 from qwendesk.engines.trial import EngineTrial
 from qwendesk.hardware.probes.base import ProbeRequest, ProbeResult
 from qwendesk.hardware.snapshot import GpuReading, ProcessMemory, SystemReading
 from qwendesk.hardware.snapshot_reader import SnapshotReader
-from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
+from tests.fakes.bench import FakeBenchClient
+from tests.fakes.engine import ScriptedAnswer
 
 CPU = DeviceInfo("CPU", "Fake CPU", "cpu", "CPU", 32 * GIB, 30 * GIB)
 CARD = DeviceInfo("Vulkan0", "Fake Card", "gpu", "Vulkan", 12 * GIB, 11 * GIB)
@@ -28,7 +33,7 @@ PID = 4_194_305
 
 
 def right_answers() -> list[ScriptedAnswer]:
-    """The first token, the answers to the trial's questions in their order, and those to prompts of three depths."""
+    """The first token, and the answers to the trial's questions in their order."""
     return [
         ScriptedAnswer(text="Hello"),
         ScriptedAnswer(text="2 + 3 = 5"),
@@ -36,7 +41,6 @@ def right_answers() -> list[ScriptedAnswer]:
         ScriptedAnswer(text="QwenDesk is a desktop app."),
         ScriptedAnswer(text="It has fewer bits."),
         ScriptedAnswer(text="A red circle on a white background."),
-        *(ScriptedAnswer(text="word " * 32) for _ in range(3)),
     ]
 
 
@@ -71,17 +75,31 @@ class TrialPc:
         self.trials = trials or (GPU_ENGINE, CPU_ENGINE, BROKEN_ENGINE)
         self.probe = CardProbe()
         self.models: list[LoadOptions] = []
-        self.clients: list[tuple[str, FakeEngineClient]] = []
+        self.clients: list[tuple[str, FakeBenchClient]] = []
         """Every client of the trial with the name of its engine, in order."""
-        self.prepare: Callable[[str, FakeEngineClient], None] = lambda _name, _client: None
+        self.prepare: Callable[[str, FakeBenchClient], None] = lambda _name, _client: None
         """Called with each new client."""
+        self.trial = self.trial_with(BenchRuns())
+
+    def trial_with(self, runs: BenchRuns) -> PcTrial:
+        """Make the trial that is run by `runs`, as in a window."""
         self.trial = PcTrial(
-            self._choice,
+            runs,
             self._models,
+            app=Observed(AppOptions()),
+            find_engines=self._choice,
             client_of=self._client,
             dry_run=self._dry_run,
             make_reader=lambda: SnapshotReader((self.probe,)),
         )
+        return self.trial
+
+    async def report(self, most_models: int = MOST_MODELS) -> PcTrialReport:
+        """Run the trial and return its report."""
+        await self.trial.run(most_models)
+        report = self.trial.state.value.report
+        assert report is not None
+        return report
 
     def requests(self, engine: str) -> list[object]:
         return [request for name, client in self.clients if name == engine for request in client.requests]
@@ -93,8 +111,9 @@ class TrialPc:
     async def _models(self) -> list[LoadOptions]:
         return self.models
 
-    def _client(self, trial: EngineTrial) -> FakeEngineClient:
-        client = FakeEngineClient(answers=right_answers())
+    def _client(self, trial: EngineTrial) -> FakeBenchClient:
+        client = FakeBenchClient()
+        client.answers, client.tok_s = right_answers(), 1000.0
         client.devices = trial.devices
         client.pid = PID
         name = "Vulkan0" if trial.backend == "vulkan" else "CPU"

@@ -1,9 +1,14 @@
-"""What a tab of the Bench page says about its run: how far it is, or why it ended early."""
+"""What the tabs of the Bench page share: how far a run is or why it ended early, and the exports of its result."""
+
+from collections.abc import Callable
 
 from PySide6.QtWidgets import QFrame, QLabel, QProgressBar, QVBoxLayout, QWidget
 
 from qwendesk.bench.bench_engine import BenchFailure
 from qwendesk.core.failures import LoadFailure
+from qwendesk.core.translation import tr
+from qwendesk.widgets.buttons import ChevronButton, describe
+from qwendesk.widgets.popups import Menu
 from qwendesk.widgets.text_layout import WrappingLabel
 
 
@@ -54,3 +59,18 @@ class RunStatus(QWidget):
         self._text.setVisible(not is_failure)
         self._bar.setVisible(not is_failure)
         self.show()
+
+
+class ExportButton(ChevronButton):
+    """A button with a menu of the ways to export a result."""
+
+    def __init__(self, name: str, tip: str, *entries: tuple[str, str, Callable[[], object]]) -> None:
+        """`name` begins the object names. Each entry is a key, its text, and what happens."""
+        super().__init__(tr("Export"))
+        describe(self, f"{name}.export", tr("Export"), tip)
+        menu = Menu(self)
+        for key, text, chosen in entries:
+            action = menu.addAction(text)
+            action.setObjectName(f"{name}.export.{key}")
+            action.triggered.connect(chosen)
+        self.setMenu(menu)
