@@ -8,7 +8,7 @@ import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import msgspec
 
@@ -47,90 +47,34 @@ _WIDTHS: Mapping[str, int] = MappingProxyType(
 _LEFT = frozenset({"model", "backend", "drafts"})
 
 
-class Output(Protocol):
-    """Takes the rows of one or more runs as they are measured."""
+class Output:
+    """Prints the rows of one or more runs as they are measured; a JSON list at the end."""
 
-    def add(self, cells: Mapping[str, str], fields: Mapping[str, Any]) -> None:
-        """Print a row, or keep it for the end: its cells in a table, or all its fields."""
-
-    def end(self) -> None:
-        """Print what was kept."""
-
-
-def make_output(kind: OutputFormat, write: Callable[[str], None]) -> Output:
-    """Return an output that prints with `write`."""
-    match kind:
-        case "md":
-            return MarkdownOutput(write)
-        case "csv":
-            return CsvOutput(write)
-        case "json":
-            return JsonOutput(write)
-        case "jsonl":
-            return JsonLinesOutput(write)
-
-
-class MarkdownOutput:
-    """A table as llama-bench prints it."""
-
-    def __init__(self, write: Callable[[str], None]) -> None:
-        self._write = write
-        self._has_head = False
-
-    def add(self, cells: Mapping[str, str], _fields: Mapping[str, Any]) -> None:
-        if not self._has_head:
-            self._has_head = True
-            self._write(_markdown_line({name: name for name in cells}))
-            self._write("".join(f"| {_rule(name)} " for name in cells) + "|\n")
-        self._write(_markdown_line(cells))
-
-    def end(self) -> None:
-        """Everything is printed already."""
-
-
-class CsvOutput:
-    """One line for each row, after a line with the names of the fields."""
-
-    def __init__(self, write: Callable[[str], None]) -> None:
-        self._write = write
-        self._has_head = False
-
-    def add(self, _cells: Mapping[str, str], fields: Mapping[str, Any]) -> None:
-        single = {name: value for name, value in fields.items() if not isinstance(value, list)}
-        if not self._has_head:
-            self._has_head = True
-            self._write(_csv_line(list(single)))
-        self._write(_csv_line(["" if value is None else str(value) for value in single.values()]))
-
-    def end(self) -> None:
-        """Everything is printed already."""
-
-
-class JsonLinesOutput:
-    """One JSON object a line."""
-
-    def __init__(self, write: Callable[[str], None]) -> None:
-        self._write = write
-
-    def add(self, _cells: Mapping[str, str], fields: Mapping[str, Any]) -> None:
-        self._write(json.dumps(fields, ensure_ascii=False) + "\n")
-
-    def end(self) -> None:
-        """Everything is printed already."""
-
-
-class JsonOutput:
-    """One JSON list, printed at the end."""
-
-    def __init__(self, write: Callable[[str], None]) -> None:
-        self._write = write
+    def __init__(self, kind: OutputFormat, write: Callable[[str], None]) -> None:
+        self._kind, self._write = kind, write
         self._rows: list[Mapping[str, Any]] = []
 
-    def add(self, _cells: Mapping[str, str], fields: Mapping[str, Any]) -> None:
+    def add(self, cells: Mapping[str, str], fields: Mapping[str, Any]) -> None:
+        """Print a row: its cells in a table, or all its fields."""
+        is_first = not self._rows
         self._rows.append(fields)
+        match self._kind:
+            case "md":
+                if is_first:
+                    self._write(_markdown_line({name: name for name in cells}))
+                    self._write("".join(f"| {_rule(name)} " for name in cells) + "|\n")
+                self._write(_markdown_line(cells))
+            case "csv":
+                single = {name: value for name, value in fields.items() if not isinstance(value, list)}
+                if is_first:
+                    self._write(_csv_line(list(single)))
+                self._write(_csv_line(["" if value is None else str(value) for value in single.values()]))
+            case "jsonl":
+                self._write(json.dumps(fields, ensure_ascii=False) + "\n")
 
     def end(self) -> None:
-        self._write(json.dumps(self._rows, ensure_ascii=False, indent=2) + "\n")
+        if self._kind == "json":
+            self._write(json.dumps(self._rows, ensure_ascii=False, indent=2) + "\n")
 
 
 def speed_cells(record: BenchRecord, row: BenchRow, swept: Sequence[str]) -> dict[str, str]:

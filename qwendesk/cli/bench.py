@@ -15,7 +15,6 @@ from qwendesk.bench.bench_engine import BenchEngine, BenchFailure
 from qwendesk.bench.output import (
     Output,
     OutputFormat,
-    make_output,
     score_cells,
     score_fields,
     speed_cells,
@@ -148,7 +147,7 @@ async def bench(options: argparse.Namespace, terminal: Terminal, interrupts: Int
     if task is not None:
         interrupts.on_request(task.cancel)
     make_client, decide = await engine_of_this_pc(SCORING_BYTES if request.text is not None else 0)
-    output = make_output(request.output, terminal.write)
+    output = Output(request.output, terminal.write)
     status = EXIT_MEASURED
     async with BenchEngine(make_client, decide) as engine:
         try:

@@ -7,7 +7,7 @@ from pathlib import Path
 from qwendesk.bench.bench_runs import BenchRuns
 from qwendesk.bench.pc_report import make_report_folder, report_page, save_report
 from qwendesk.bench.pc_trial import MOST_MODELS, PcTrial, PcTrialState
-from qwendesk.cli.terminal import Interrupts, Terminal
+from qwendesk.cli.terminal import Interrupts, Terminal, is_agreed
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.translation import tr
 from qwendesk.models.library_service import LibraryService
@@ -59,7 +59,7 @@ async def trial(options: argparse.Namespace, terminal: Terminal, interrupts: Int
     if report is None:
         return EXIT_NOT_SAVED  # it was stopped before the first step
     terminal.write(report_page(report))
-    if not options.yes and not _is_wanted(terminal):
+    if not options.yes and not is_agreed(tr("Save this page and the same as JSON? Nothing is sent. [y/N]"), terminal):
         terminal.note(tr("Nothing was saved."))
         return EXIT_NOT_SAVED
     path, page = save_report(report, folder)
@@ -70,8 +70,3 @@ async def trial(options: argparse.Namespace, terminal: Terminal, interrupts: Int
 def build_pc_trial() -> PcTrial:
     """Return a trial of this PC's engines and models."""
     return PcTrial(BenchRuns(), LibraryService().largest_first, app=SettingsService().state)
-
-
-def _is_wanted(terminal: Terminal) -> bool:
-    terminal.note(tr("Save this page and the same as JSON? Nothing is sent. [y/N]"))
-    return sys.stdin.readline().strip().lower() in ("y", "yes")

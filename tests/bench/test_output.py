@@ -7,7 +7,7 @@ import json
 import pytest
 
 from qwendesk.bench.output import (
-    make_output,
+    Output,
     params_text,
     score_cells,
     score_fields,
@@ -28,7 +28,7 @@ ROWS = (
 
 def printed(kind, swept=()) -> str:
     text: list[str] = []
-    output = make_output(kind, text.append)
+    output = Output(kind, text.append)
     for each in ROWS:
         output.add(speed_cells(record(), each, swept), speed_fields(record(), each))
     output.end()
@@ -73,7 +73,7 @@ def test_json_and_json_lines_have_all_samples() -> None:
 def test_json_of_nothing_is_an_empty_list() -> None:
     text: list[str] = []
 
-    make_output("json", text.append).end()
+    Output("json", text.append).end()
 
     assert json.loads("".join(text)) == []
 
