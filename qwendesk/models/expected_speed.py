@@ -7,7 +7,7 @@ import msgspec
 
 from qwendesk.core.plan import SpeedEstimate
 from qwendesk.core.units import GIB
-from qwendesk.hardware.gpu_cards import backend_of, find_card
+from qwendesk.hardware.gpu_cards import backend_of, find_card, ram_bandwidth
 from qwendesk.hub.catalog_schema import CatalogModel, SpeedReport
 from qwendesk.models.fit import FitLabel, Pc
 
@@ -69,6 +69,8 @@ def _by_depth(reports: tuple[SpeedReport, ...]) -> tuple[SpeedRange, ...]:
 _LIKE_SIZE = 1.15
 # Files of the same quant differ by about this much between versions and uploaders.
 _SAME_SIZE = 1.06
+# RAM whose bandwidths differ by less than this factor is about as fast.
+_LIKE_RAM = 1.15
 # How many of the expert layers, as a share, may be on the other side.
 _LIKE_PLACEMENT = 0.15
 
@@ -148,7 +150,7 @@ def _has_same_placement(report: SpeedReport, fit: FitLabel) -> bool:
 
 def _has_same_cards(report: SpeedReport, pc: Pc) -> bool:
     if not report.gpus:
-        return not pc.gpus
+        return not pc.gpus and _has_like_ram(report, pc)
     if len(report.gpus) != len(pc.gpus):
         return False
     if report.placement != "vram" and any(not _has_memory(gpu.total_bytes, report.gpu_gb) for gpu in pc.gpus):
@@ -161,6 +163,17 @@ def _has_same_cards(report: SpeedReport, pc: Pc) -> bool:
             return False
         left.remove(like)
     return True
+
+
+def _has_like_ram(report: SpeedReport, pc: Pc) -> bool:
+    """Return whether the RAM is about as fast, as far as that of this PC is known."""
+    if pc.ram_bandwidth is None:
+        return True
+    reported = ram_bandwidth(report.ram_kind, report.ram_channels) if report.ram_channels else None
+    return reported is not None and all(
+        slow <= _LIKE_RAM * fast
+        for slow, fast in ((reported[0], pc.ram_bandwidth[1]), (pc.ram_bandwidth[0], reported[1]))
+    )
 
 
 def _has_same_backend(report: SpeedReport, pc: Pc) -> bool:

@@ -147,6 +147,20 @@ def test_expert_layers_on_the_cpu_must_be_about_as_many_as_in_the_report(catalog
 
 
 @pytest.mark.parametrize(
+    ("gb_s", "expected"), [(None, {5.0, 18.4}), (96.0, {5.0, 18.4}), (51.2, set()), (204.8, set())]
+)
+def test_a_report_of_the_cpu_is_of_about_as_fast_ram(
+    catalog: Catalog, gb_s: float | None, expected: set[float]
+) -> None:
+    """Files of its size are reported with 5 and with 18 tokens per second, both with two channels of DDR5."""
+    bandwidth = None if gb_s is None else (gb_s * 1e9, gb_s * 1e9)
+    offer = offer_on(catalog, Pc(ram_bytes=64 * GIB, ram_bandwidth=bandwidth))
+    quant = next(each for each in offer.quants if each.quant == "Q4_K_M")
+
+    assert {report.tok_s for report in quant.reports} == expected
+
+
+@pytest.mark.parametrize(
     ("gpu", "report", "why"),
     [
         (card("AMD Radeon RX 7800 XT (RADV NAVI32)", 16, "Vulkan"), "RX 7800 XT", "old engine"),
