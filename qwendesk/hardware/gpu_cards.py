@@ -215,8 +215,9 @@ def gpu_bandwidth(name: str, total_bytes: int | None, ram: tuple[float, float] |
 
 def ram_bandwidth(kind: str, n_channels: int) -> tuple[float, float] | None:
     """Return the lowest and highest bytes/s of RAM such as "DDR5-6000" or "DDR4"; None for an unknown kind."""
-    name, _, stated = kind.partition("-")
-    speeds = (int(stated), int(stated)) if stated.isdecimal() else _RAM_SPEEDS.get(name)
+    stated = kind.rpartition("-")[2]
+    transfers = int(stated) if stated.isdecimal() else 0
+    speeds = (transfers, transfers) if transfers else _RAM_SPEEDS.get(kind)
     if speeds is None:
         return None
     bytes_s = _BYTES_PER_TRANSFER * n_channels * 1e6

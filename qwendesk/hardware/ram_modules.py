@@ -18,6 +18,7 @@ import msgspec
 
 _CHANNEL_BITS = 64
 _UDEV = Path("/run/udev/data/+dmi:id")
+_SLOT = re.compile(r"bank[\s_-]*\d+|[\s_-]*(?:dimm|slot)?[\s_#-]*\d+$")
 # Types of memory whose modules are soldered: each has a part of a channel's width.
 _SOLDERED = "LPDDR"
 _TYPES: Mapping[int, str] = MappingProxyType(
@@ -64,12 +65,14 @@ def bandwidth_of(modules: Sequence[RamModule]) -> float:
 
 
 def _channels(modules: Sequence[RamModule]) -> int:
-    """Return in how many channels the modules are: those whose places differ in more than a number at the end.
+    """Return in how many channels the modules are: those whose places differ in more than the number of a slot.
 
     Boards that only number their slots have two channels, unless there is one module alone.
     """
-    channels = {re.sub(r"[\s_-]*(?:dimm|slot)?[\s_#-]*\d*$", "", module.place.lower()) for module in modules}
-    return len(channels) if len(channels) > 1 else min(len(modules), 2)
+    channels = {_SLOT.sub("", module.place.lower()).strip(" _-/") for module in modules}
+    if len(channels) == 1 and not any("channel" in each for each in channels):
+        return min(len(modules), 2)
+    return len(channels)
 
 
 def udev_modules(text: str) -> Iterator[RamModule]:

@@ -17,6 +17,47 @@ def machine(*arguments: str) -> MachineMemory:
 
 
 @pytest.mark.parametrize(
+    ("cards", "names"),
+    [
+        (("RTX 3090:24",), ["CUDA0"]),
+        (("RX 7900 XTX:24",), ["Vulkan0"]),
+        (("Arc B580:12",), ["Vulkan0"]),
+        (("A card of tomorrow:24",), ["CUDA0"]),
+        (("RTX 3090:24", "RX 7900 XTX:24"), ["Vulkan0", "Vulkan1"]),
+        (("RX 7900 XTX:24", "--backend", "rocm"), ["ROCm0"]),
+    ],
+)
+def test_cards_come_with_the_engine_that_suits_them(cards: tuple[str, ...], names: list[str]) -> None:
+    arguments = [
+        each for card in cards for each in ((card,) if card.startswith("--") or ":" not in card else ("--gpu", card))
+    ]
+
+    assert [gpu.name for gpu in machine(*arguments).devices] == names
+
+
+@pytest.mark.parametrize(
+    ("kind", "gb_s"),
+    [
+        ("DDR5-6000", (96.0, 96.0)),
+        ("ddr4-3200X8", (204.8, 204.8)),
+        ("DDR4", (34.128, 57.6)),
+        ("LPDDR5X-8533", (136.5, 136.5)),
+    ],
+)
+def test_the_kind_of_ram_gives_its_bandwidth(kind: str, gb_s: tuple[float, float]) -> None:
+    found = machine("--vram", "0", "--ram-kind", kind).ram_bandwidth
+
+    assert found is not None
+    assert [each / 1e9 for each in found] == pytest.approx(gb_s, rel=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["fast", "DDR9", "DDR5-", "DDR5-0", "DDR5-fast", "x4", "DDR4x0"])
+def test_an_unknown_kind_of_ram_is_refused(kind: str) -> None:
+    with pytest.raises(BadOption, match="ram-kind"):
+        machine("--vram", "0", "--ram-kind", kind)
+
+
+@pytest.mark.parametrize(
     ("arguments", "name", "description", "limit"),
     [
         (("Strix Halo:128",), "Vulkan0", "Strix Halo", 128),
