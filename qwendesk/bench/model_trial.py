@@ -152,7 +152,7 @@ async def warm_up(client: BenchClient) -> None:
 _HEADER_S, _START_S, _DRY_RUN_S, _LOAD_S, _QUESTION_S, _UNLOAD_S = 20.0, 60.0, 30.0, 120.0, 60.0, 60.0
 # Half of the whole trial. Mesa's software driver took 4 minutes to compile its shaders the first time.
 _FIRST_TOKEN_S = 300.0
-_DEMO_SPEED_S, _SPEED_S = 30.0, 75.0
+_SPEED_S = 75.0
 
 
 class ModelTrial:
@@ -295,13 +295,11 @@ class ModelTrial:
         return msgspec.structs.replace(answer, is_as_on_cpu=None if known is None else known == answer.answer)
 
     async def _measure_speeds(self, report: LoadReport, watch: SpillWatch) -> None:
-        limit_s = _DEMO_SPEED_S if self.result.is_demo else _SPEED_S
-
         async def speed_of(test: SpeedTest) -> SpeedSamples | BenchFailure:
             return or_failed(await self._engine.measure(test))
 
         async def measure(test: SpeedTest, _show: ShowFraction) -> SpeedSamples | BenchFailure:
-            samples: SpeedSamples | None = await self._run(test.name, limit_s, partial(speed_of, test))
+            samples: SpeedSamples | None = await self._run(test.name, _SPEED_S, partial(speed_of, test))
             await watch.look()
             return samples or BenchFailure("", "")  # the step has noted why
 
