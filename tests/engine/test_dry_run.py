@@ -12,8 +12,7 @@ from qwendesk.engine.dry_run import ask_engine
 from qwendesk.hardware.model_memory import kv_bytes
 from qwendesk.hardware.planner import best_plan
 from qwendesk.hub.gguf import read_facts
-from tests.gguf_files import F16, F32
-from tools.gguf_writer import ALIGNMENT, Tensor, Value, header_bytes
+from tests.gguf_files import write_gemma4
 from tools.hollow_model import write_hollow
 
 DECIDED = {"n_gpu_layers": 0, "n_cpu_moe": 0, "load_mode": "mmap", "devices": ("none",)}
@@ -53,42 +52,6 @@ async def test_dry_run_passes_other_options(values: dict[str, object], tmp_path:
     assert plan.memory.ram.kv_bytes == pytest.approx(engine.kv_bytes, rel=0.02)
     assert plan.memory.ram.compute_bytes == pytest.approx(engine.compute_bytes, rel=0.15)
     assert engine.kv_bytes > 100 * MIB
-
-
-def write_gemma4(path: Path, heads_kv: list[int], n_shared: int) -> Path:
-    """A hollow gemma 4 with the caches of a real one, and little else: five of six layers have a window of 512."""
-    n_layers, hidden, heads, width = len(heads_kv), 256, 4, 512
-    slides = [(layer + 1) % 6 > 0 for layer in range(n_layers)]
-    tensors = [Tensor("token_embd.weight", (hidden, 1000), F16, ()), Tensor("output_norm.weight", (hidden,), F32, ())]
-    tensors.append(Tensor("rope_freqs.weight", (256,), F32, ()))
-    for layer, (slides_here, kv) in enumerate(zip(slides, heads_kv, strict=True)):
-        length = 256 if slides_here else 512
-        shapes = {
-            "attn_norm": (hidden,), "attn_q": (hidden, heads * length), "attn_output": (heads * length, hidden),
-            "attn_q_norm": (length,), "post_attention_norm": (hidden,), "ffn_norm": (hidden,),
-            "ffn_gate": (hidden, width), "ffn_up": (hidden, width), "ffn_down": (width, hidden),
-            "post_ffw_norm": (hidden,), "attn_k": (hidden, kv * length), "attn_k_norm": (length,),
-            "attn_v": (hidden, kv * length),
-        }  # fmt: skip
-        tensors.extend(
-            Tensor(f"blk.{layer}.{name}.weight", shape, F16 if len(shape) > 1 else F32, ())
-            for name, shape in shapes.items()
-        )
-    numbers: dict[str, Value] = {
-        "block_count": n_layers, "context_length": 131_072, "embedding_length": hidden,
-        "embedding_length_per_layer_input": 0, "feed_forward_length": width, "vocab_size": 1000,
-        "attention.head_count": heads, "attention.head_count_kv": heads_kv, "attention.shared_kv_layers": n_shared,
-        "attention.key_length": 512, "attention.value_length": 512, "attention.key_length_swa": 256,
-        "attention.value_length_swa": 256, "attention.sliding_window": 512, "rope.dimension_count": 512,
-        "attention.sliding_window_pattern": slides, "attention.layer_norm_rms_epsilon": 1e-6,
-        "rope.dimension_count_swa": 256,
-    }  # fmt: skip
-    values: dict[str, Value] = {"general.architecture": "gemma4", "tokenizer.ggml.model": "no_vocab"}
-    header = header_bytes(values | {f"gemma4.{name}": value for name, value in numbers.items()}, tensors)
-    with path.open("wb") as file:
-        file.write(header)
-        file.truncate(len(header) + ALIGNMENT + sum(-(-each.n_bytes // ALIGNMENT) * ALIGNMENT for each in tensors))
-    return path
 
 
 @pytest.mark.parametrize(
