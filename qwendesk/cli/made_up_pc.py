@@ -86,8 +86,7 @@ def made_up_machine(options: argparse.Namespace, reserve_bytes: int) -> MachineM
         ram_total_bytes=memory.total,
         ram_available_bytes=memory.available,
         reserve_bytes=reserve_bytes,
-        physical_cores=psutil.cpu_count(logical=False) or 0,
-    )
+    )  # without a number of cores: --threads of this PC would be wrong there
     return with_ram(machine, ram_gib, options.ram_kind)
 
 

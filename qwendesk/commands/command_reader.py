@@ -1,15 +1,15 @@
-"""Reads a pasted command line of llama.cpp, Ollama or vLLM, or a Modelfile: what it means here."""
+"""Reads a pasted command line of llama.cpp or another program, or a Modelfile: what it means here."""
 
 import json
 import re
-import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath, PureWindowsPath
 from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
+from qwendesk.commands.command_text import read_commands
 from qwendesk.core.errors import BadOption
 from qwendesk.core.flags import Flag, Program, find_flag
 from qwendesk.core.generation_options import GenerationOptions
@@ -119,13 +119,43 @@ _PROGRAMS: Mapping[str, Program] = {
     "ollama": "ollama",
     "vllm": "vllm",
     "vllm.entrypoints.openai.api_server": "vllm",
+    "sglang": "sglang",
+    "sglang.launch_server": "sglang",
+    **dict.fromkeys(("mlx_lm", "mlx_lm.server", "mlx_lm.chat", "mlx_lm.generate", "mlx_vlm.server"), "mlx"),
+    "hf": "hf",
+    "huggingface-cli": "hf",
 }
-_MODEL_FLAGS = {"-m", "--model", "-hf", "-hfr", "--hf-repo", "-hff", "--hf-file"}
-_JSON_FLAGS = {"--chat-template-kwargs", "--default-chat-template-kwargs", "--override-generation-config"}
+# Docker images by a part of their names, with the program that they start.
+_IMAGES: Mapping[str, str] = MappingProxyType(
+    {"/llama.cpp:": "llama-server", "vllm/vllm-openai": "vllm", "sglang": "sglang", "ollama/ollama": "ollama"}
+)
+# Flags of docker that take no value.
+_DOCKER_SWITCHES = frozenset({"-it", "-ti", "-i", "-t", "-d", "--rm", "--init", "--privileged", "--detach"})
+# What the images of llama.cpp with all of its programs take first.
+_STARTS = frozenset({"--server", "-s", "--run", "-r"})
+# Programs that load other formats, by their names.
+_OTHER_FORMATS: Mapping[str, str] = MappingProxyType({"vllm": "vLLM", "sglang": "SGLang", "mlx": "MLX"})
+_MODEL_FLAGS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "llama.cpp": frozenset({"-m", "--model", "-hf", "-hfr", "--hf-repo", "-hff", "--hf-file"}),
+        "vllm": frozenset({"--model"}),
+        "sglang": frozenset({"--model", "--model-path"}),
+        "mlx": frozenset({"--model", "-m"}),
+    }
+)
+# llama.cpp's variables that aren't called like the flag.
+_VARIABLES = MappingProxyType({"N_PARALLEL": "parallel", "N_PREDICT": "predict"})
+_QUANT = re.compile(r"(UD-)?(I?Q\d\w*|BF16|F16|MXFP4\w*)")
+_JSON_FLAGS = {
+    "--chat-template-kwargs",
+    "--chat-template-args",
+    "--default-chat-template-kwargs",
+    "--override-generation-config",
+}
 _JSON_NAMES = {
     "repetition_penalty": "repeat_penalty", "max_new_tokens": "max_tokens", "max_tokens": "max_tokens",
 }  # fmt: skip
-_TWO_WORDS = {"run", "pull", "create", "serve", "show", "chat", "bench"}
+_TWO_WORDS = {"run", "pull", "create", "serve", "server", "generate", "show", "chat", "bench"}
 _LAUNCHERS = {"sudo", "nohup", "time", "exec", "env", "nice", "python", "python3", "-m", "uv", "uvx", "$", ">", "&"}
 
 
@@ -157,22 +187,64 @@ def read_command(text: str) -> ReadCommand | None:
     """
     if re.search(r"^\s*FROM\s+\S", text, re.IGNORECASE | re.MULTILINE):
         return _Reader("ollama").modelfile(text)
-    words = _words(text)
+    commands = read_commands(text) or []
+    if len(commands) == 1 and re.match(r"--?[A-Za-z]", commands[0][0]):
+        return _Reader("llama.cpp").flags(commands[0])
+    return next(filter(None, map(_read, commands)), None)
+
+
+def _read(words: list[str]) -> ReadCommand | None:
+    """Return what one command means; None if it isn't one of these programs."""
+    remarks: list[Remark] = []
+    if {"docker", "podman"} & set(words[:2]):
+        words, remarks = _without_docker(words)
     start = next((index for index, word in enumerate(words) if _program(word) is not None), None)
-    if start is None:
-        if not words or not re.match(r"--?[A-Za-z]", words[0]):
-            return None
-        return _Reader("llama.cpp").flags(words)
-    if any(not _may_precede(word) for word in words[:start]):
+    if start is None or any(not _may_precede(word) for word in words[:start]):
         return None
     program = _program(words[start])
     assert program is not None, "`start` is the index of a program"
-    reader = _Reader(program)
+    reader = _Reader(program, remarks)
     reader.environment(words[:start])
     rest = words[start + 1 :]
+    if program == "hf":
+        return reader.download(rest[1:]) if rest[:1] == ["download"] else None
     if rest and rest[0] in _TWO_WORDS:
         rest = rest[1:]
     return reader.flags(rest)
+
+
+def _without_docker(words: list[str]) -> tuple[list[str], list[Remark]]:
+    """Return the variables and the command that docker runs, and remarks about docker's own flags."""
+    remarks: list[Remark] = []
+    variables: list[str] = []
+    image = next((index for index, word in enumerate(words) if _started_by(word)), None)
+    if image is None:  # docker exec runs a program in a container that is there
+        after = words[words.index("exec") + 1 :] if "exec" in words else []
+        container = next((index for index, word in enumerate(after) if not word.startswith("-")), len(after))
+        return after[container + 1 :], remarks
+    index = next((index for index, word in enumerate(words) if word.startswith("-")), image)
+    while index < image:
+        flag, separator, value = words[index].partition("=")
+        takes_word = flag not in _DOCKER_SWITCHES and not separator and not words[index + 1].startswith("-")
+        if takes_word and index + 1 < image:
+            index += 1
+            value = words[index]
+        if flag in ("-e", "--env"):
+            variables.append(value)
+        else:
+            written = f"{flag}{separator or ' '}{value}" if value else flag
+            remarks.append(Remark(written, tr("This is a flag of Docker. QwenDesk runs without it.")))
+        index += 1
+    rest = words[image + 1 :]
+    if any(_program(word) is not None for word in rest):
+        return [*variables, *rest], remarks
+    return [*variables, _started_by(words[image]), *rest[int(rest[:1] != [] and rest[0] in _STARTS) :]], remarks
+
+
+def _started_by(word: str) -> str:
+    """Return the program that a docker image starts; "" if the word is no image of these programs."""
+    is_image = not word.startswith("-") and "=" not in word
+    return next((program for part, program in _IMAGES.items() if is_image and part in word), "")
 
 
 def _program(word: str) -> Program | None:
@@ -184,36 +256,26 @@ def _may_precede(word: str) -> bool:
     return word in _LAUNCHERS or re.match(r"\$?\w+[:=]", word) is not None
 
 
-def _words(text: str) -> list[str]:
-    """Split a command line of a Unix shell, cmd or PowerShell into words. Lines that are continued are joined."""
-    joined = re.sub(r"[\\^`][ \t]*\r?\n", " ", text.strip())
-    lexer = shlex.shlex(joined, posix=True, punctuation_chars=False)
-    lexer.whitespace_split, lexer.commenters = True, ""
-    if re.search(r"(^|[\s\"'=])([A-Za-z]:\\|\.{1,2}\\)", joined):
-        lexer.escape = ""  # the backslashes are those of Windows paths
-    try:
-        return list(lexer)
-    except ValueError:  # a quotation mark is not closed
-        return joined.split()
-
-
 class _Reader:
     """Collects what the words of one command mean."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, remarks: Sequence[Remark] = ()) -> None:
         self._program: Program = program
         self._model: ModelName | None = None
         self._load: dict[str, Any] = {}
         self._answer: dict[str, Any] = {}
         self._system_prompt = ""
-        self._remarks: list[Remark] = []
+        self._remarks = list(remarks)
 
     def environment(self, words: list[str]) -> None:
         """Read the variables that are set before the program's name."""
         for word in words:
             name, _, value = word.removeprefix("$env:").partition("=")
             flag = find_flag(name, "ollama")
-            if name == "CUDA_VISIBLE_DEVICES":
+            if name.startswith("LLAMA_ARG_") and value:
+                variable = name.removeprefix("LLAMA_ARG_")
+                self._flag(f"--{_VARIABLES.get(variable, variable.lower().replace('_', '-'))}={value}", [])
+            elif name == "CUDA_VISIBLE_DEVICES":
                 self._remark(word, tr("Choose the GPUs with the option Devices."))
             elif flag is not None and value:
                 self._take(flag, name, [value])
@@ -222,6 +284,30 @@ class _Reader:
         index = 0
         while index < len(words):
             index += self._flag(words[index], words[index + 1 :])
+        return self._result()
+
+    def download(self, words: list[str]) -> ReadCommand:
+        """Read the arguments of `hf download`: a repository, and the names or patterns of files in it."""
+        flag, names, patterns = "", [], []
+        for word in words:
+            if word.startswith("-"):
+                flag, _, value = word.partition("=")
+                words_of_flag = [value] if value else []
+            else:
+                words_of_flag = [word]
+            for each in words_of_flag:
+                if flag == "--include":
+                    patterns.append(each)
+                elif flag:
+                    self._remark(f"{flag} {each}", tr("Models are downloaded on the Models page."))
+                    flag = ""
+                else:
+                    names.append(each)
+        if names:
+            files = [each for each in (*names[1:], *patterns) if "mmproj" not in each.lower()]
+            path = next((each for each in files if each.endswith(".gguf") and "*" not in each), "")
+            quant = next(filter(None, map(_QUANT.search, files)), None)
+            self._model = ModelName(repo=names[0], path=path, quant=quant[0] if quant is not None and not path else "")
         return self._result()
 
     def modelfile(self, text: str) -> ReadCommand:
@@ -253,10 +339,10 @@ class _Reader:
         if not word.startswith("-") or re.fullmatch(r"-\d.*", word):
             self._plain_word(word)
             return 1
-        if self._program != "vllm" and name.startswith("--"):
+        if self._program not in _OTHER_FORMATS and name.startswith("--"):
             name = name.replace("_", "-")
         values = [given] if separator else rest
-        if name in _MODEL_FLAGS and values and not (self._program == "vllm" and name != "--model"):
+        if name in _MODEL_FLAGS.get(self._program, ()) and values:
             self._name_model(values[0], name)
             return 1 if separator else 2
         flag = find_flag(name, self._program)
@@ -327,16 +413,17 @@ class _Reader:
             self._model = msgspec.structs.replace(self._model, path=text)
             return
         is_file = flag == "-m" or text.lower().endswith(".gguf") or text.startswith((".", "/", "~"))
-        if self._program != "vllm" and is_file:
+        if self._program not in _OTHER_FORMATS and is_file:
             if self._model is not None and "mmproj" in text.lower():
                 self._set("mmproj", text)
             else:
                 self._model = ModelName(file=text)
             return
         named = read_model_name(text)
-        if self._program == "vllm":
+        if self._program in _OTHER_FORMATS:
             self._model = ModelName(words=gguf_words(text))
-            self._remark(text, tr("vLLM loads another format. QwenDesk needs a GGUF file of the same model."))
+            program = _OTHER_FORMATS[self._program]
+            self._remark(text, tr("{0} loads another format. QwenDesk needs a GGUF file of the same model.", program))
         elif named is not None and (flag or "hf.co/" in text or "huggingface.co/" in text):
             self._model = named
         else:

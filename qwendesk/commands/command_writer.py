@@ -5,8 +5,8 @@ the sampling options. Comments say what the other program lacks, and what that c
 """
 
 import json
+import re
 import shlex
-import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Literal
@@ -56,7 +56,18 @@ def command(
     if kind == "mlx":
         return mlx_command(load, answer, serving)
     args = _llama_server(load, answer)
-    return subprocess.list2cmdline(args) if windows else shlex.join(args)
+    return " ".join(map(_quoted_for_windows, args)) if windows else shlex.join(args)
+
+
+def _quoted_for_windows(word: str) -> str:
+    """Return an argument that cmd and PowerShell both hand on as it is.
+
+    They would split a pattern such as "blk.(1|2)=CPU", and PowerShell "CUDA0,CUDA1".
+    """
+    if re.fullmatch(r"[\w./:\\=+-]+", word):
+        return word
+    inner = re.sub(r'(\\*)"', r'\1\1\\"', word)
+    return '"' + re.sub(r"(\\+)$", r"\1\1", inner) + '"'
 
 
 def _llama_server(load: LoadOptions, answer: GenerationOptions) -> Args:

@@ -16,9 +16,11 @@ _LONGEST = 8000
 _MODELFILE = re.compile(r"(?:\s*#[^\n]*\n|\s*\n)*[ \t]*FROM[ \t]+\S+[ \t]*(?:\r?\n|$)", re.IGNORECASE)
 _OTHER_INSTRUCTION = re.compile(r"^[ \t]*(PARAMETER|SYSTEM|TEMPLATE|ADAPTER)[ \t]+\S", re.IGNORECASE | re.MULTILINE)
 _DOCKER_INSTRUCTION = re.compile(r"^[ \t]*(RUN|COPY|CMD|ENTRYPOINT|WORKDIR)[ \t]+\S", re.MULTILINE)
-_PROGRAM = re.compile(r"\b(llama-[a-z]+(-[a-z]+)?|ollama|vllm)\b")
-_SUBCOMMAND = re.compile(r"\b(ollama(\.exe)? (run|pull|create)|vllm serve)[ \t]+\S")
-_FLAG = re.compile(r"(^|\s)--?[A-Za-z]")
+_PROGRAM = re.compile(
+    r"\b(llama-(?!cpp)[a-z]+(-[a-z]+)?|ollama|vllm|sglang|mlx_lm|(hf|huggingface-cli)(?= download))\b"
+)
+_SUBCOMMAND = re.compile(r"\b(ollama(\.exe)? (run|pull|create)|vllm serve|(hf|huggingface-cli) download)\s+\S")
+_FLAG = re.compile(r"(^|\s)(--?|[\u2010-\u2015])[A-Za-z]")
 # The end of a line that goes on, where a field of one line has joined the lines.
 _CONTINUED = re.compile(r"[\\^`](?=\s+-)")
 _QUANT = re.compile(r"(UD-)?(I?Q\d|TQ\d|BF16|F16|MXFP4|NVFP4)", re.IGNORECASE)

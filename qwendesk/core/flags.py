@@ -1,4 +1,4 @@
-"""How llama.cpp, Ollama and vLLM spell options, and what a flag of theirs is here.
+"""How llama.cpp, Ollama, vLLM, SGLang and MLX spell options, and what a flag of theirs is here.
 
 An option's own flag is in its Setting; here are its other spellings, flags that stand for a certain value, and flags
 without an option here, with a sentence that says why. llama.cpp's are those of its common/arg.cpp.
@@ -16,7 +16,7 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import Entry, table
 from qwendesk.core.translation import mark, tr
 
-Program = Literal["llama.cpp", "ollama", "vllm"]
+Program = Literal["llama.cpp", "ollama", "vllm", "sglang", "mlx", "hf"]
 
 
 class Flag(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,7 +95,7 @@ _ONE_CHAT = mark(
 _FIT = mark("QwenDesk always plans what fits, for all options that you leave on Auto.")
 _ALL_LAYERS = mark("A number set by hand is kept: QwenDesk then no longer chooses how many layers fit.")
 _PLACED = mark("Expert layers on CPU does the same layer by layer, and Auto chooses as few as needed.")
-_SERVER = mark("QwenDesk doesn't serve other programs, so this has no effect.")
+_SERVER = mark("QwenDesk's own server is set up on the Server page.")
 _DRAFT = mark("QwenDesk has options of its own for speculative decoding, so this has no effect.")
 _CPU = mark("QwenDesk leaves CPU cores and priorities to the system. You can set the number of threads.")
 _SAMPLER = mark("QwenDesk doesn't have this sampler.")
@@ -104,7 +104,7 @@ _LOG = mark("QwenDesk writes its own log.")
 _PROMPT = mark("Write the prompt in the chat.")
 _DOWNLOAD = mark("Models are downloaded on the Models page.")
 _CHATS_ONLY = mark("QwenDesk uses models for chats only.")
-_TOOLS = mark("QwenDesk doesn't call tools.")
+_TOOLS = mark("QwenDesk recognises tool calls by itself, and has tools of its own.")
 _VIDEO = mark("QwenDesk doesn't read videos.")
 _LEFT_TO_ENGINE = mark("QwenDesk leaves this at llama.cpp's default.")
 _TERMINAL = mark("This only matters in a terminal.")
@@ -203,7 +203,8 @@ LLAMA_CPP: tuple[Flag, ...] = (
     ),
     *_unused(_PROMPT, "-p --prompt -f --file -bf --binary-file -sys --system-prompt -sysf --system-prompt-file --image "
              "--audio --grammar-file -jf --json-schema-file"),
-    *_unused(_DOWNLOAD, "-mu --model-url -mmu --mmproj-url -dr --docker-repo -hft --hf-token -hff --hf-file",
+    *_unused(_DOWNLOAD, "-hf -hfr --hf-repo -hff --hf-file -mu --model-url -mmu --mmproj-url -dr --docker-repo -hft "
+             "--hf-token",
              "--offline --embd-gemma-default --fim-qwen-3b-default --fim-qwen-7b-default --fim-qwen-7b-spec "
              "--fim-qwen-14b-spec --fim-qwen-30b-default --gpt-oss-20b-default --gpt-oss-120b-default "
              "--vision-gemma-4b-default --vision-gemma-12b-default --mmproj-auto"),
@@ -309,9 +310,56 @@ VLLM: tuple[Flag, ...] = (
 )  # fmt: skip
 
 
+def _other(program: Program, names: str, key: str = "", note: str = "", see: str = "", n_values: int = 1) -> Flag:
+    return Flag(
+        program=program, names=tuple(names.split()), key=key, note=note, see=tuple(see.split()), n_values=n_values
+    )
+
+
+# Flags of `sglang.launch_server`.
+SGLANG: tuple[Flag, ...] = (
+    _other("sglang", "--context-length", "n_ctx"),
+    _other("sglang", "--chat-template", "chat_template_file"),
+    _other("sglang", "--tp --tp-size --tensor-parallel-size --pp-size --dp --dp-size --ep-size --nnodes --node-rank",
+           note=_VLLM_SPLIT, see="split_mode tensor_split devices"),
+    _other("sglang", "--mem-fraction-static", note=_VLLM_MEMORY, see="reserve_gb"),
+    _other("sglang", "--max-running-requests --max-total-tokens --chunked-prefill-size", note=_VLLM_BATCH,
+           see="n_batch n_ubatch"),
+    _other("sglang", "--cpu-offload-gb", note=_FIT, see="n_cpu_moe n_gpu_layers"),
+    _other("sglang", "--kv-cache-dtype", note=_VLLM_KV, see="type_k type_v"),
+    _other("sglang", "--quantization --dtype --load-format --tokenizer-path", note=_VLLM_FORMAT),
+    _other("sglang", "--reasoning-parser", note=_VLLM_PARSER),
+    _other("sglang", "--tool-call-parser", note=_TOOLS),
+    _other("sglang", "--speculative-algorithm --speculative-algo --speculative-num-steps --speculative-eagle-topk "
+           "--speculative-num-draft-tokens --speculative-draft-model-path", note=_DRAFT, see="speculative"),
+    _other("sglang", "--json-model-override-args", note=mark("QwenDesk sets YaRN for a context that needs it."),
+           see="n_ctx rope_scaling rope_freq_scale"),
+    _other("sglang", "--trust-remote-code --enable-metrics", note=_LEFT_TO_ENGINE, n_values=0),
+    _other("sglang", "--attention-backend --mamba-scheduler-strategy", note=_LEFT_TO_ENGINE),
+    _other("sglang", "--served-model-name --host --port --api-key --log-level", note=_SERVER),
+)  # fmt: skip
+# Flags of mlx_lm's programs.
+MLX: tuple[Flag, ...] = (
+    _other("mlx", "--temp", "temperature"),
+    _other("mlx", "--top-p", "top_p"),
+    _other("mlx", "--top-k", "top_k"),
+    _other("mlx", "--min-p", "min_p"),
+    _other("mlx", "--max-tokens", "max_tokens"),
+    _other("mlx", "--seed", "seed"),
+    _other("mlx", "--max-kv-size", "n_ctx"),
+    _other("mlx", "--chat-template-args", "enable_thinking"),
+    _other("mlx", "--kv-bits --kv-group-size --quantized-kv-start", note=_VLLM_KV, see="type_k type_v"),
+    _other("mlx", "--prompt -p --system-prompt", note=_PROMPT),
+    _other("mlx", "--draft-model --num-draft-tokens", note=_DRAFT, see="speculative draft_n_max"),
+    _other("mlx", "--adapter-path", note=_VLLM_FORMAT, see="lora"),
+    _other("mlx", "--trust-remote-code", note=_LEFT_TO_ENGINE, n_values=0),
+    _other("mlx", "--host --port --log-level --allowed-origins", note=_SERVER),
+)  # fmt: skip
+
+
 # Options whose flag takes something else than the option's value; flag_table.py or command_reader.py has them.
 _SPECIAL_FLAGS = frozenset({"vision", "preserve_thinking", "reasoning_effort", "enable_thinking", "thinking_close"})
-_PROGRAMS: tuple[Program, ...] = ("llama.cpp", "ollama", "vllm")
+_PROGRAMS: tuple[Program, ...] = ("llama.cpp", "ollama", "vllm", "sglang", "mlx", "hf")
 
 
 class FlagSearch(msgspec.Struct, frozen=True):
@@ -372,7 +420,7 @@ def _search(name: str) -> FlagSearch | None:
 @functools.cache
 def _flags() -> Mapping[Program, Mapping[str, Flag]]:
     """Return the flags of each program by name. Those in flag_table.py come before those of the settings table."""
-    rows = [*LLAMA_CPP, *OLLAMA, *VLLM]
+    rows = [*LLAMA_CPP, *OLLAMA, *VLLM, *SGLANG, *MLX]
     for options in (LoadOptions, GenerationOptions):
         for entry in table(options).values():
             rows += _flags_of(entry)

@@ -74,7 +74,7 @@ def _title_of_blob(path: str) -> str:
 _REPO = r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*"
 _NAMED = re.compile(rf"({_REPO})(?::([\w.-]+))?")
 _HOSTS = ("huggingface.co", "www.huggingface.co", "hf.co")
-_FORMAT_SUFFIX = re.compile(r"-(FP8|AWQ|GPTQ|Int4|Int8|NVFP4|MXFP4|bf16|GGUF)(?=-|$)", re.IGNORECASE)
+_FORMAT_SUFFIX = re.compile(r"-(FP8|AWQ|GPTQ|Int4|Int8|NVFP4|MXFP4|bf16|GGUF|MLX|\d+bit)(?=-|$)", re.IGNORECASE)
 
 
 class ModelName(msgspec.Struct, frozen=True):

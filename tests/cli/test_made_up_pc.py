@@ -85,3 +85,8 @@ def test_unified_memory_with_a_name_and_a_limit(
 def test_a_size_that_is_no_number_is_refused(text: str) -> None:
     with pytest.raises(BadOption):
         machine("--unified", text)
+
+
+def test_the_threads_of_this_pc_are_not_those_of_another() -> None:
+    """`qwendesk plan --command` wrote --threads 2 for any PC, because this one has two cores."""
+    assert not machine("--gpu", "RTX 3090:24", "--ram", "64").physical_cores

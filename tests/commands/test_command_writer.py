@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -135,6 +136,24 @@ def test_command_without_pictures_has_no_mmproj() -> None:
     said = words(msgspec.structs.replace(LOAD, vision="off"), ANSWER)
     assert "--no-mmproj" in said
     assert "--mmproj" not in said
+
+
+@pytest.mark.parametrize(
+    ("load", "windows", "unix"),
+    [
+        ({"override_tensor": (r"blk\.(1|2)\..*=CPU",)}, r'"blk\.(1|2)\..*=CPU"', r"'blk\.(1|2)\..*=CPU'"),
+        ({"override_tensor": (r"blk\.1\..*=CPU",)}, r'"blk\.1\..*=CPU"', r"'blk\.1\..*=CPU'"),
+        ({"devices": ("CUDA0", "CUDA1")}, '"CUDA0,CUDA1"', "CUDA0,CUDA1"),
+        ({"model": "C:\\My models\\"}, '"C:\\My models\\\\"', "'C:\\My models\\'"),
+    ],
+)  # fmt: skip
+def test_an_argument_is_quoted_for_the_shell_that_it_is_copied_for(
+    load: dict[str, Any], windows: str, unix: str
+) -> None:
+    """cmd takes | as a pipe, and PowerShell a comma as a list."""
+    options = LoadOptions(**{"model": "a.gguf", **load})
+    assert f" {windows} " in command("llama-server", options, ANSWER, windows=True)
+    assert f" {unix} " in command("llama-server", options, ANSWER)
 
 
 def test_command_for_windows_is_quoted_for_windows() -> None:

@@ -40,4 +40,4 @@ def test_what_is_shown() -> None:
     assert ModelName(repo="a/b", path="c.gguf").text == "a/b/c.gguf"
     assert ModelName(words="qwen").text == "qwen"
     assert gguf_words("Qwen/Qwen3.5-35B-A3B-FP8") == "Qwen3.5-35B-A3B"
-    assert gguf_words("cpatonn/Qwen3.5-27B-AWQ-4bit") == "Qwen3.5-27B-4bit"
+    assert gguf_words("cpatonn/Qwen3.5-27B-AWQ-4bit") == "Qwen3.5-27B"

@@ -108,7 +108,7 @@ async def test_search_includes_advanced_options_and_choices(page):
     ("flag", "said"),
     [
         ("-ngl", "GPU offload belongs to a model: it's in the inspector beside the chat."),
-        ("--port", "QwenDesk doesn't serve other programs, so this has no effect."),
+        ("--port", "QwenDesk's own server is set up on the Server page."),
     ],
 )
 async def test_search_for_a_flag_says_where_its_option_is(page, flag: str, said: str):
