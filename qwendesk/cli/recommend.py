@@ -20,7 +20,7 @@ from qwendesk.cli.terminal import Interrupts, Terminal
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.plan import Plan
 from qwendesk.core.translation import mark, tr
-from qwendesk.core.units import MIB, show_expected, show_tokens
+from qwendesk.core.units import MIB, show_rate, show_tokens
 from qwendesk.engines.measurements import MeasuredSpeeds
 from qwendesk.hardware.drives import drive_of
 from qwendesk.hardware.ram_modules import ram_bandwidth_here
@@ -33,8 +33,9 @@ from qwendesk.models.fit import FitKind, Pc, estimate_plan, make_pc
 from qwendesk.models.offers import make_choices, make_offers
 from qwendesk.models.purpose_texts import PURPOSE_TITLES, benchmark_texts
 from qwendesk.models.purposes import PURPOSES, Choice
-from qwendesk.models.ranking import BEST_FIRST
+from qwendesk.models.ranking import BEST_FIRST, QuantOffer
 from qwendesk.models.view.offer_texts import licence_text, pc_text, quality_text, size_text, table_text
+from qwendesk.models.view.speed_texts import expected_text
 from qwendesk.settings.service import SettingsService
 
 EXIT_FOUND, EXIT_NOTHING_FITS = 0, 1
@@ -46,13 +47,6 @@ _HEADROOM_BYTES = 512 * MIB
 _PLACES: Mapping[FitKind, str] = MappingProxyType({"vram": "gpu", "experts": "split", "layers": "split", "cpu": "cpu"})
 _PLACE_TEXTS: Mapping[str, str] = MappingProxyType(
     {"gpu": mark("all on the GPU"), "split": mark("partly in RAM"), "cpu": mark("on the CPU")}
-)
-_SOURCE_TEXTS: Mapping[str, str] = MappingProxyType(
-    {
-        "reported": mark("{0} tok/s (reported by users)"),
-        "estimated": mark("{0} tok/s (estimated)"),
-        "measured": mark("{0} tok/s (measured here)"),
-    }
 )
 
 
@@ -157,10 +151,27 @@ def _choice_json(choice: Choice, pc: Pc, measured: Mapping[str, float]) -> dict[
         "options": msgspec.to_builtins(plan.options) if plan is not None else {},
         "expected_tok_s": [round(each, 1) for each in speed],
         "speed_source": source,
+        "speeds": _speeds_json(quant),
         "reason": choice.reason,
         "drawback": choice.drawback,
         "licence": {"name": licence.name, "restriction": licence.restriction},
     }
+
+
+def _speeds_json(quant: QuantOffer) -> list[dict[str, Any]]:
+    """Return what users report and what is estimated, each with the length of the chat and the cards that it is of."""
+    if quant.expected is None:
+        return []
+    cards = [list(gpus) for gpus in dict.fromkeys(each.gpus for each in quant.expected.reports)]
+    return [
+        {
+            "depth": each.depth,
+            "tok_s": [round(each.slow, 1), round(each.fast, 1)],
+            "source": each.source,
+            "cards": cards if each.source == "reported" else [],
+        }
+        for each in quant.expected.speeds
+    ]
 
 
 def _plan(choice: Choice, pc: Pc) -> Plan | None:
@@ -204,7 +215,8 @@ def _choice_lines(number: int, choice: Choice, measured: Mapping[str, float]) ->
     lines = [
         f"{number}. {offer.id} {quant.quant}, {size_text(offer, quant)}",
         tr("Context of {0}, {1}", show_tokens(quant.fit.n_ctx), place),
-        tr(_SOURCE_TEXTS[source], show_expected(speed)),
+        *([tr("Pictures on the CPU")] if quant.fit.has_vision_on_cpu else []),
+        tr("Measured here: {0} tok/s", show_rate(speed[0])) if source == "measured" else expected_text(offer, quant),
         tr("Why: {0}", choice.reason),
         tr("But: {0}", choice.drawback),
         *([table] if (table := table_text(quant.fit)) else []),

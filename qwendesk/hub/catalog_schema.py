@@ -182,7 +182,7 @@ class SpeedReport(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknow
 
     model: str
     gpus: tuple[str, ...] = ()
-    """The name of each card, or "24 GB card" where the source names only its memory; empty for a CPU alone."""
+    """The name of each card; empty for a CPU alone."""
     gpu_gb: float = 0.0
     """Memory of each card in GiB; where the GPU shares the RAM, all of the RAM."""
     ram_gb: float = 0.0
@@ -210,11 +210,13 @@ class SpeedReport(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknow
     """Expert layers, or else layers, in RAM; None if unknown."""
     has_old_engine: bool = False
     """Measured before the engine computed the recurrent layers on this kind of GPU. Not valid any more."""
+    is_unusual: bool = False
+    """Measured with what other PCs don't have, such as an overclocked card. `remark` says what."""
     date: str = ""
     """As precise as the source gives it."""
     source: str
     remark: str = ""
-    """Assumptions, for whoever checks the report."""
+    """What was assumed or was special. It's shown with the report."""
 
     @property
     def range(self) -> tuple[float, float]:

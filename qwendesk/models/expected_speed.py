@@ -11,8 +11,8 @@ from qwendesk.hardware.gpu_cards import backend_of, find_card, ram_bandwidth
 from qwendesk.hub.catalog_schema import CatalogModel, SpeedReport
 from qwendesk.models.fit import FitLabel, Pc
 
-# Up to this many tokens a chat counts as new.
-_START_DEPTH = 8_192
+# Up to this many tokens a chat counts as new, and up to this many a speed is that of a short one.
+_START_DEPTH, _SHORT_DEPTH = 8_192, 12_288
 
 SpeedSource = Literal["reported", "estimated"]
 
@@ -23,19 +23,21 @@ class SpeedRange(msgspec.Struct, frozen=True):
     depth: int
     slow: float
     fast: float
+    source: SpeedSource
 
 
 class ExpectedSpeed(msgspec.Struct, frozen=True):
     """What to expect before the model has run on this PC."""
 
     speeds: tuple[SpeedRange, ...]
-    """By length of the chat, the shortest first; at least one."""
+    """By length of the chat, the shortest first; at least one. The first is of a short chat."""
     reports: tuple[SpeedReport, ...] = ()
-    """The user reports that `speeds` are from; empty for an estimate."""
+    """The user reports that `speeds` are from, in the same order; empty for an estimate."""
 
     @property
     def source(self) -> SpeedSource:
-        return "reported" if self.reports else "estimated"
+        """What the speed in short chats is known from."""
+        return self.speeds[0].source
 
     @property
     def start(self) -> tuple[float, float]:
@@ -44,15 +46,19 @@ class ExpectedSpeed(msgspec.Struct, frozen=True):
 
 
 def expect_speed(reports: tuple[SpeedReport, ...], estimate: SpeedEstimate | None) -> ExpectedSpeed | None:
-    """Return what users report of PCs like this one, or else the estimate; None if neither is known.
+    """Return what users report of PCs like this one, and the estimate for short chats if they report long ones only.
 
-    `reports` are those that hold for this PC and this file.
+    `reports` are those that hold for this PC and this file. Return None if the speed in short chats isn't known.
     """
-    if reports:
-        return ExpectedSpeed(_by_depth(reports), reports)
+    reported = _by_depth(reports)
+    if reported and reported[0].depth <= _SHORT_DEPTH:
+        return ExpectedSpeed(reported, reports)
     if estimate is None:
         return None
-    return ExpectedSpeed((SpeedRange(0, *estimate.start), SpeedRange(estimate.long_tokens, *estimate.long)))
+    start = SpeedRange(0, *estimate.start, "estimated")
+    return ExpectedSpeed(
+        (start, *(reported or (SpeedRange(estimate.long_tokens, *estimate.long, "estimated"),))), reports
+    )
 
 
 def _by_depth(reports: tuple[SpeedReport, ...]) -> tuple[SpeedRange, ...]:
@@ -62,7 +68,7 @@ def _by_depth(reports: tuple[SpeedReport, ...]) -> tuple[SpeedRange, ...]:
         depth = 0 if report.depth <= _START_DEPTH else report.depth
         slow, fast = found.get(depth, report.range)
         found[depth] = min(slow, report.range[0]), max(fast, report.range[1])
-    return tuple(SpeedRange(depth, *pair) for depth, pair in found.items())
+    return tuple(SpeedRange(depth, *pair, "reported") for depth, pair in found.items())
 
 
 # Files whose sizes differ by less than this factor are alike: the next larger or smaller quant.
@@ -71,6 +77,8 @@ _LIKE_SIZE = 1.15
 _SAME_SIZE = 1.06
 # RAM whose bandwidths differ by less than this factor is about as fast.
 _LIKE_RAM = 1.15
+# Sizes are printed with three digits.
+_ROUNDED = 1.005
 # How many of the expert layers, as a share, may be on the other side.
 _LIKE_PLACEMENT = 0.15
 
@@ -80,18 +88,21 @@ def find_reports(
 ) -> tuple[SpeedReport, ...]:
     """Return the reports that hold for a file of `n_bytes` on `pc`, those of the shortest chats first.
 
-    They are of the quant whose file is most alike in size and of those about as large as that one: reports of others
-    would contradict each other. Reports from older engines never count.
+    They are of this file, or else of the quant whose file is most alike in size and of those about as large as that
+    one: reports of others would contradict each other. Reports from older engines or unusual PCs never count.
     """
     found = [
         report
         for report in reports
         if not report.has_old_engine
+        and not report.is_unusual
         and _is_like_file(report, model, quant, n_bytes)
+        and _is_no_larger(report, quant, n_bytes)
         and _has_same_placement(report, fit)
         and _has_same_cards(report, pc)
         and _has_same_backend(report, pc)
     ]
+    found = [report for report in found if _is_same_file(report, quant, n_bytes)] or found
     closest = min((report.n_bytes for report in found), key=lambda size: abs(size - n_bytes), default=0)
     alike = (report for report in found if _is_within(report.n_bytes, closest, _SAME_SIZE))
     return tuple(sorted(alike, key=lambda report: (report.depth, report.tok_s)))
@@ -100,15 +111,16 @@ def find_reports(
 def find_doubtful(
     reports: Sequence[SpeedReport], model: CatalogModel, quant: str, n_bytes: int, fit: FitLabel, pc: Pc
 ) -> tuple[SpeedReport, ...]:
-    """Return the reports of these cards that nothing is expected from, because their engine is old or isn't named.
+    """Return the reports of these cards that nothing is expected from.
 
+    Their engine is old or isn't named, or their PC is unusual, as their remark says.
     They are worth reading: their users asked the same question.
     """
     found = (
         report
         for report in reports
         if report.gpus
-        and (report.has_old_engine or not report.backend)
+        and (report.has_old_engine or report.is_unusual or not report.backend)
         and _is_like_file(report, model, quant, n_bytes)
         and (not report.placement or _has_same_placement(report, fit))
         and _has_same_cards(report, pc)
@@ -122,6 +134,15 @@ def _is_like_file(report: SpeedReport, model: CatalogModel, quant: str, n_bytes:
         and _is_within(report.n_bytes, n_bytes, _LIKE_SIZE)
         and _is_mxfp4(report.quant) == _is_mxfp4(quant)
     )
+
+
+def _is_same_file(report: SpeedReport, quant: str, n_bytes: int) -> bool:
+    return report.quant == quant or _is_within(report.n_bytes, n_bytes, _ROUNDED)
+
+
+def _is_no_larger(report: SpeedReport, quant: str, n_bytes: int) -> bool:
+    """Return whether the file is at most as large as the report's: a larger one is slower."""
+    return n_bytes <= report.n_bytes * (_SAME_SIZE if report.quant == quant else _ROUNDED)
 
 
 def _layers(model: str) -> str:
@@ -166,9 +187,9 @@ def _has_same_cards(report: SpeedReport, pc: Pc) -> bool:
 
 
 def _has_like_ram(report: SpeedReport, pc: Pc) -> bool:
-    """Return whether the RAM is about as fast, as far as that of this PC is known."""
+    """Return whether the RAM is about as fast. Nothing is promised where that of this PC isn't known."""
     if pc.ram_bandwidth is None:
-        return True
+        return False
     reported = ram_bandwidth(report.ram_kind, report.ram_channels) if report.ram_channels else None
     return reported is not None and all(
         slow <= _LIKE_RAM * fast

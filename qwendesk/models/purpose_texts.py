@@ -9,6 +9,7 @@ import msgspec
 from qwendesk.core.number_format import show_decimal
 from qwendesk.core.translation import mark, tr, tr_n
 from qwendesk.core.units import MIB, show_bytes, show_rate, show_tokens
+from qwendesk.models.expected_speed import SpeedSource
 from qwendesk.models.purposes import COMFORTABLE_TOK_S, LARGE_B, REASONING, SLOWEST_TOK_S, Choice, Purpose
 from qwendesk.models.ranking import COARSE, Offer
 
@@ -55,9 +56,8 @@ def _reason(choice: Choice, *, is_first: bool) -> str:
 
 def _why_fast(choice: Choice, is_first: bool) -> str:
     model = choice.offer.model
-    speed = show_rate(choice.quant.likely_tok_s)
     if not is_first:
-        return tr("About {0} tok/s.", speed)
+        return tr("About {0}.", _speed_text(choice))
     if choice.offer.is_mixture:
         return tr(
             "Only {0} of its {1} weights work on each token, so no model with results as good is faster.",
@@ -140,14 +140,14 @@ def _drawbacks(choice: Choice, ranked: Sequence[Choice]) -> Iterator[str]:
         )
     if quant.quant in _COARSE:
         yield _coarse_text(choice)
+    if fit.has_vision_on_cpu:
+        yield tr("Pictures are processed on the CPU, which takes seconds for each.")
     if choice.purpose in ("fast", "quality"):
         yield from _better_models(choice, ranked)
     if choice.purpose == "long":
         yield from _slower_when_long(choice)
     if fit.kind == "experts":
         yield tr("Long prompts take longer to process, because experts are in RAM.")
-    if fit.has_vision_on_cpu:
-        yield tr("Pictures are processed on the CPU, which takes seconds for each.")
     if choice.offer.model.problem:
         yield tr(choice.offer.model.problem)
     if not quant.quality:
@@ -174,12 +174,12 @@ def _better_models(choice: Choice, ranked: Sequence[Choice]) -> Iterator[str]:
     best = max(usable, key=lambda each: each.score, default=choice)
     if best.score > choice.score:
         yield tr(
-            "{0} has better published results ({1}: {2} instead of {3}), at about {4} tok/s.",
+            "{0} has better published results ({1}: {2} instead of {3}), at about {4}.",
             best.offer.id,
             REASONING,
             show_decimal(best.score, 1),
             show_decimal(choice.score, 1),
-            show_rate(best.quant.likely_tok_s),
+            _speed_text(best),
         )
 
 
@@ -188,7 +188,19 @@ def _slower_when_long(choice: Choice) -> Iterator[str]:
     last = speed.speeds[-1] if speed is not None else None
     if last is not None and last.depth >= _LONG_CHAT:
         middle = (last.slow * last.fast) ** 0.5
-        yield tr("Slower in long chats: about {0} tok/s at {1}.", show_rate(middle), show_tokens(last.depth))
+        yield tr("Slower in long chats: about {0} at {1}.", _with_source(middle, last.source), show_tokens(last.depth))
+
+
+def _speed_text(choice: Choice) -> str:
+    """Return the speed in new chats and what it's known from: "34 tok/s (estimated)"."""
+    speed = choice.quant.expected
+    return _with_source(choice.quant.likely_tok_s, speed.source if speed is not None else "estimated")
+
+
+def _with_source(tok_s: float, source: SpeedSource) -> str:
+    if source == "reported":
+        return tr("{0} tok/s (reported)", show_rate(tok_s))
+    return tr("{0} tok/s (estimated)", show_rate(tok_s))
 
 
 def _billions(params_b: float) -> str:

@@ -6,7 +6,11 @@ Pure rules over the offers. Each model gets the quant that serves the purpose be
 - Deep: the highest published figure for reasoning, of the models that generate at least 10 tok/s here.
 - Long: the longest context, wholly in video memory if possible, of the models with good figures; where none of them
   fits, the best figure of those with a long context.
-- Quality: the highest such figure, in a quant that loses next to nothing, with experts in RAM if it must be.
+- Quality: the highest such figure, in the largest quant of 4 bits or more that can be read along with. A better model
+  comes before more bits.
+
+No quant is taken that leaves other programs too little RAM. Pictures are processed on the CPU only where a quant of
+4 bits doesn't fit otherwise.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -18,7 +22,15 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.hub.catalog_schema import SpeedReport
 from qwendesk.models.expected_speed import find_reports
 from qwendesk.models.fit import FitLabel, Pc, estimate_plan, fit_label
-from qwendesk.models.ranking import BEST_FIRST, COARSE, LARGEST_IN_RAM, Offer, QuantOffer, largest_in_ram
+from qwendesk.models.ranking import (
+    BEST_FIRST,
+    COARSE,
+    FAST_IN_RAM_TOK_S,
+    LARGEST_IN_RAM,
+    Offer,
+    QuantOffer,
+    largest_in_ram,
+)
 
 Purpose = Literal["fast", "deep", "long", "quality"]
 PURPOSES: Final[tuple[Purpose, ...]] = ("fast", "deep", "long", "quality")
@@ -27,6 +39,9 @@ PURPOSES: Final[tuple[Purpose, ...]] = ("fast", "deep", "long", "quality")
 REASONING: Final = "GPQA Diamond"
 # Figure of REASONING from which a model counts as good: that of Qwen3.5-35B-A3B, rounded.
 GOOD_SCORE = 84.0
+# Figure from which a model that thinks at a comfortable speed comes before a better one that doesn't: that of the 9B,
+# rounded.
+_FAIR_SCORE = 81.0
 # Speeds that a model for deep answers should reach, and must. People read about 5 tokens per second; twice as much
 # leaves time for thinking.
 COMFORTABLE_TOK_S, SLOWEST_TOK_S = 10.0, 5.0
@@ -52,7 +67,6 @@ def _from_to(best: str, last: str) -> tuple[str, ...]:
     return BEST_FIRST[BEST_FIRST.index(best) : BEST_FIRST.index(last) + 1]
 
 
-_SIX_BITS: Final = _from_to("Q8_0", "UD-Q6_K")
 _FOUR_BITS: Final = _from_to("Q8_0", "IQ4_XS")
 _THREE_BITS: Final = _from_to("UD-Q3_K_XL", "UD-Q3_K_M")
 
@@ -98,7 +112,7 @@ def rank_choices(
     }
     order: dict[Purpose, Callable[[Choice], tuple[float, ...]]] = {
         "fast": lambda choice: (not choice.is_good, -choice.quant.likely_tok_s if choice.is_good else -choice.score),
-        "deep": lambda choice: (not (choice.is_good and _is_comfortable(choice.quant)), -choice.score),
+        "deep": lambda choice: (choice.score < _FAIR_SCORE or not _is_comfortable(choice.quant), -choice.score),
         "long": _order_for_length,
         "quality": lambda choice: (-choice.score,),
     }
@@ -126,44 +140,66 @@ def _deep(offer: Offer) -> Choice | None:
     if offer.recommended is not None and offer.recommended.fit.kind == "cpu":
         found = _deep_on_cpu(offer)
         return Choice(purpose="deep", offer=offer, quant=found) if found is not None else None
-    readable = [each for each in _usable(offer) if each.likely_tok_s >= SLOWEST_TOK_S]
     is_large = offer.model.params_b >= LARGE_B
     in_ram = _quants_in_ram(offer)
-    four_bits = in_ram if is_large else _FOUR_BITS
-    for quants in ([each for each in readable if _is_comfortable(each)], readable):
+    for quants, names in (_comfortable(offer), in_ram if is_large else _FOUR_BITS), (_readable(offer), in_ram):
         found = (
-            _first(quants, four_bits, ("vram",), _THINKING_CONTEXT)
-            or _first(quants, four_bits, ("vram",), _CHAT_CONTEXT)
+            _first(quants, names, ("vram",), _THINKING_CONTEXT)
+            or _first(quants, names, ("vram",), _CHAT_CONTEXT)
             or _first(quants, in_ram, ("experts",), _SHORT_CONTEXT)
-            or _first(quants, four_bits, ("vram",), _SHORT_CONTEXT)
-            or _first(quants, four_bits, ("vram",), _SHORTEST_CONTEXT)
+            or _first(quants, names, ("vram",), _SHORT_CONTEXT)
+            or _first(quants, names, ("vram",), _SHORTEST_CONTEXT)
         )
         if found is not None:
             return Choice(purpose="deep", offer=offer, quant=found)
-    found = _first(readable, _quants_of_large_models(offer) if is_large else _THREE_BITS, ("vram",), _SHORTEST_CONTEXT)
+    found = _less_good(offer)
     return Choice(purpose="deep", offer=offer, quant=found) if found is not None else None
+
+
+def _less_good(offer: Offer) -> QuantOffer | None:
+    """Choose a quant where none of 4 bits is wholly in video memory, nor with experts in RAM alone.
+
+    That is 4 bits with layers in RAM if they are recommended in general, or else 3 bits at a comfortable speed.
+    """
+    if offer.model.params_b >= LARGE_B:
+        return _first(_readable(offer), _quants_of_large_models(offer), ("vram",), _SHORT_CONTEXT)
+    quant = offer.recommended
+    if quant is not None and quant.fit.kind == "layers" and quant.likely_tok_s >= FAST_IN_RAM_TOK_S:
+        return quant
+    return _first(_comfortable(offer), _THREE_BITS, ("vram", "experts"), _SHORT_CONTEXT) or _first(
+        _comfortable(offer), _THREE_BITS, ("vram",), _SHORTEST_CONTEXT
+    )
 
 
 def _deep_on_cpu(offer: Offer) -> QuantOffer | None:
     """Choose the best quant in 4 bits that can be read along with."""
-    readable = [each for each in _usable(offer) if each.likely_tok_s >= SLOWEST_TOK_S]
-    return _first(readable, _quants_in_ram(offer), ("cpu",), 0)
+    return _first(_readable(offer), _quants_in_ram(offer), ("cpu",), 0)
 
 
 def _long(offer: Offer, reports: Sequence[SpeedReport], pc: Pc) -> Choice | None:
     """Choose the best quant of those with the longest context in video memory; a mixture may have experts in RAM."""
     if offer.recommended is not None and offer.recommended.fit.kind == "cpu":
-        planned = _with_long_context(offer, offer.recommended, reports, pc)
-        return Choice(purpose="long", offer=offer, quant=planned, options=LONG_CONTEXT_OPTIONS) if planned else None
-    quants = [each for each in _usable(offer) if each.fit.kind == "vram"]
+        smaller = (each for each in _usable(offer) if each.n_bytes <= offer.recommended.n_bytes)
+        plans = (_with_long_context(offer, each, reports, pc) for each in smaller)
+        planned = next((each for each in plans if each is not None and not each.fit.is_tight), None)
+        if planned is not None:
+            return Choice(purpose="long", offer=offer, quant=planned, options=LONG_CONTEXT_OPTIONS)
+        return None if offer.recommended.fit.is_tight else Choice(purpose="long", offer=offer, quant=offer.recommended)
+    quants = [each for each in _usable(offer) if each.fit.kind == "vram" and not each.fit.is_tight]
     longest = max((each.fit.n_ctx for each in quants), default=0)
     whole = next((each for each in quants if each.fit.n_ctx == longest), None)
+    if longest < _SHORT_CONTEXT and offer.recommended is not None and offer.recommended.fit.kind == "layers":
+        split = _with_long_context(offer, offer.recommended, reports, pc)
+        if split is not None and split.likely_tok_s >= COMFORTABLE_TOK_S:
+            return Choice(purpose="long", offer=offer, quant=split, options=LONG_CONTEXT_OPTIONS)
     if offer.is_mixture and pc.gpus and longest < _FULL_CONTEXT:
         in_ram = [each for each in _usable(offer) if each.quant in _quants_in_ram(offer)]
         plans = (_with_long_context(offer, each, reports, pc) for each in in_ram)
         spread = _first((each for each in plans if each is not None), _quants_in_ram(offer), ("vram", "experts"), 0)
         if spread is not None and spread.fit.n_ctx > longest:
             return Choice(purpose="long", offer=offer, quant=spread, options=LONG_CONTEXT_OPTIONS)
+    if whole is None and offer.recommended is not None and offer.recommended.fit.kind == "experts":
+        whole = _first([offer.recommended], (*_FOUR_BITS, *_THREE_BITS), ("experts",), _SHORT_CONTEXT)
     return Choice(purpose="long", offer=offer, quant=whole) if whole is not None else None
 
 
@@ -181,14 +217,17 @@ def _with_long_context(offer: Offer, quant: QuantOffer, reports: Sequence[SpeedR
 def _order_for_length(choice: Choice) -> tuple[float, ...]:
     """Sort by the length, then by how much a token costs in a long chat, then by the published result.
 
-    A model without a published result makes too little of a long text to come before one that has it.
+    A model without a published result makes too little of a long text to come before one that has it. Of these, the
+    largest comes first.
     Where no good model fits, the small ones differ more in what they make of a long text than in its length: the best
     one comes first that is readable and has a long context.
     """
     fit, model = choice.quant.fit, choice.offer.model
-    is_short = fit.n_ctx < _THINKING_CONTEXT
+    is_short = bool(choice.score) and fit.n_ctx < _THINKING_CONTEXT
     is_readable = choice.quant.likely_tok_s >= SLOWEST_TOK_S
     figure = 0.0 if choice.is_good or is_short else -choice.score if is_readable else 1.0
+    if not choice.score:
+        figure = -model.params_b
     return (
         not choice.score, is_short, not choice.is_good, figure, -fit.n_ctx, fit.rank, model.active_params_b,
         -choice.score,
@@ -196,20 +235,26 @@ def _order_for_length(choice: Choice) -> tuple[float, ...]:
 
 
 def _quality(offer: Offer) -> Choice | None:
-    """Choose a quant that loses next to nothing: 6 bits or more, or 4 of a large model that is mostly on the GPUs."""
-    readable = [each for each in _usable(offer) if each.likely_tok_s >= SLOWEST_TOK_S]
-    if offer.model.params_b >= LARGE_B:
-        mostly_on_gpu = [each for each in readable if 2 * each.fit.on_cpu <= each.fit.of_layers]
-        found = _first(mostly_on_gpu, _quants_in_ram(offer), ("vram", "experts"), _SHORT_CONTEXT) or _first(
-            mostly_on_gpu, _quants_of_large_models(offer), ("vram",), _SHORT_CONTEXT
-        )
-    elif offer.is_mixture:
-        found = _first(readable, _SIX_BITS, ("vram", "experts"), _SHORT_CONTEXT)
-    else:
-        found = _first(readable, _SIX_BITS, ("vram",), _CHAT_CONTEXT) or _first(
-            readable, _SIX_BITS, ("vram",), _SHORT_CONTEXT
-        )
+    """Choose the most bits that can be read along with, but at most 4 of a large model: it loses little in these.
+
+    A large model, and one whose GPU uses the RAM, goes to the GPU whole if it can: parts of it in RAM gain nothing.
+    """
+    readable, is_large = _readable(offer), offer.model.params_b >= LARGE_B
+    names = _quants_in_ram(offer) if is_large else _FOUR_BITS
+    places: Sequence[Sequence[str]] = (("vram", "experts", "cpu"),)
+    if is_large or any(each.fit.is_unified for each in readable):
+        places = (("vram",), ("experts", "cpu"))
+    found = next(filter(None, (_first(readable, names, kinds, _SHORT_CONTEXT) for kinds in places)), None)
+    found = found or _first(readable, names, ("vram",), _SHORTEST_CONTEXT) or _less_good(offer)
     return Choice(purpose="quality", offer=offer, quant=found) if found is not None else None
+
+
+def _readable(offer: Offer) -> list[QuantOffer]:
+    return [each for each in _usable(offer) if each.likely_tok_s >= SLOWEST_TOK_S]
+
+
+def _comfortable(offer: Offer) -> list[QuantOffer]:
+    return [each for each in _usable(offer) if _is_comfortable(each)]
 
 
 def _is_comfortable(quant: QuantOffer) -> bool:
@@ -226,15 +271,16 @@ def _usable(offer: Offer) -> list[QuantOffer]:
 def _first(
     quants: Iterable[QuantOffer], names: Sequence[str], kinds: Sequence[str], least_ctx: int
 ) -> QuantOffer | None:
-    """Return the first of `quants` with such a name, place and context that leaves enough RAM for other programs."""
-    return next(
-        (
-            each
-            for each in quants
-            if each.quant in names and each.fit.kind in kinds and each.fit.n_ctx >= least_ctx and not each.fit.is_tight
-        ),
-        None,
+    """Return the first of `quants` with such a name, place and context that leaves enough RAM for other programs.
+
+    Those whose pictures are processed on the GPU come first.
+    """
+    found = (
+        each
+        for each in quants
+        if each.quant in names and each.fit.kind in kinds and each.fit.n_ctx >= least_ctx and not each.fit.is_tight
     )
+    return min(found, key=lambda each: each.fit.has_vision_on_cpu, default=None)
 
 
 def _fallback(purpose: Purpose, offer: Offer) -> Choice:

@@ -60,7 +60,9 @@ _LIKE_LARGEST = "UD-Q4_K_XL"
 _THREE_BITS = frozenset({"UD-Q3_K_XL", "Q3_K_M", "UD-Q3_K_M"})
 _ENOUGH_CONTEXT, _SHORT_CONTEXT = 32_768, 8_192
 # What a quant of more than 4 bits must reach to be recommended: a slower one is given up for speed.
-_FLUENT_TOK_S = 20.0
+_FLUENT_TOK_S = 60.0
+# What a dense model in 4 bits must reach with layers in RAM to be recommended rather than 3 bits in video memory.
+FAST_IN_RAM_TOK_S = 15.0
 
 
 class QuantOffer(msgspec.Struct, frozen=True, kw_only=True):
@@ -193,10 +195,14 @@ def _choose(good: Sequence[QuantOffer], largest: int, *, is_dense: bool) -> tupl
     for context in (LONG_CONTEXT, _ENOUGH_CONTEXT, *((_SHORT_CONTEXT,) if is_dense else ())):
         whole = [each for each in good if each.fit.kind == "vram" and each.fit.n_ctx >= context]
         if whole and whole[0].quant not in lower:
-            return whole[0], "best_in_vram"
+            fine = (each for each in whole if each.quant not in lower)
+            return min(fine, key=lambda each: each.fit.has_vision_on_cpu), "best_in_vram"
     spread = [each for each in small if each.fit.kind == "experts" and each.fit.n_ctx >= _ENOUGH_CONTEXT]
     if spread and spread[0].quant not in COARSE:
         return spread[0], "good_with_experts_in_ram"
+    split = [each for each in small if each.fit.kind == "layers" and each.likely_tok_s >= FAST_IN_RAM_TOK_S]
+    if is_dense and split and split[0].quant not in lower:
+        return split[0], "partly_in_ram"
     on_cpu = [each for each in small if each.fit.kind == "cpu"]
     if on_cpu and not any(each.fit.kind in ("vram", "experts") for each in good):
         return on_cpu[0], "good_on_cpu"

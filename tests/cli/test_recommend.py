@@ -14,7 +14,7 @@ from qwendesk.hub.catalog import load_catalog
 TWO_3090 = ("--gpu", "RTX 3090:24", "--gpu", "RTX 3090:24", "--ram", "64", "--reserve", "1")
 KEYS = [
     "model", "quant", "repository", "file", "fits", "where", "table_on_drive_bytes", "n_ctx", "options",
-    "expected_tok_s", "speed_source", "reason", "drawback", "licence",
+    "expected_tok_s", "speed_source", "speeds", "reason", "drawback", "licence",
 ]  # fmt: skip
 
 
@@ -93,7 +93,7 @@ def test_the_text_has_reason_drawback_results_and_sources() -> None:
     assert done.returncode == 0
     assert "1. Qwen3.6-35B-A3B UD-IQ4_XS" in done.stdout
     assert "2. Qwen3.5-35B-A3B UD-Q4_K_L" in done.stdout
-    assert "reported by users" in done.stdout
+    assert "Others report" in done.stdout
     assert "Why: " in done.stdout
     assert "But: " in done.stdout
     assert "GPQA Diamond 86.0" in done.stdout

@@ -141,9 +141,12 @@ def test_flash_next_needs_an_ssd(drive: DriveKind, model: str, said: str) -> Non
         assert "on a hard disk: too slow" in table_text(flash.quant.fit)
 
 
-def test_much_ram_is_used_for_a_quant_that_loses_nothing() -> None:
-    first = choices_on(one_card(16, 128, "RTX 5080"), "quality")[0]
-    assert (first.quant.quant, first.quant.fit.kind) == ("Q8_0", "experts")
+def test_much_ram_is_used_for_the_best_model_and_of_each_for_the_most_bits() -> None:
+    """A better model in 4 bits comes before more bits: an RTX 5080 with 128 GB was told to take the 35B in Q8_0."""
+    first, *others = choices_on(one_card(16, 128, "RTX 5080"), "quality")
+    assert (first.offer.id, first.quant.quant) == ("Qwen3.8-Flash-Next", "UD-Q4_K_XL")
+    small = next(each.quant for each in others if each.offer.id == "Qwen3.6-35B-A3B")
+    assert (small.quant, small.fit.kind) == ("Q8_0", "experts")
 
 
 @pytest.mark.parametrize(

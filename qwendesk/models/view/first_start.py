@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from qwendesk.core.observed import Observed
-from qwendesk.core.translation import tr, tr_n
+from qwendesk.core.translation import tr, tr_n, unbroken
 from qwendesk.core.units import show_bytes
 from qwendesk.hardware.snapshot import Snapshot
 from qwendesk.models.first_start import FirstStartState
@@ -331,7 +331,7 @@ class FirstStart(QWidget):
         ]
         lines += [
             metered_text(start, hero.total_bytes(quant)),
-            expected_text(hero),
+            unbroken(expected_text(hero, hero.recommended)),
         ]
         self._expect.setText(" ".join(line for line in lines if line))
         self._bar.setVisible(item is not None)

@@ -5,7 +5,7 @@ from typing import Final
 
 from qwendesk.core.devices import short_card_name
 from qwendesk.core.number_format import show_count, show_decimal
-from qwendesk.core.translation import tr, tr_n
+from qwendesk.core.translation import tr, tr_n, unbroken
 from qwendesk.core.units import GIB, show_bytes, show_duration, show_tokens
 from qwendesk.hub.catalog_schema import CatalogModel, Licence, Quality
 from qwendesk.hub.download_queue import DownloadItem
@@ -36,6 +36,8 @@ def fit_text(fit: FitLabel) -> tuple[str, str]:
             return tr("Fits in shared memory: {0} at {1}", room, context), "good"
         case "vram":
             room = _used_of(fit.gpu_bytes, fit.gpu_room_bytes)
+            if fit.has_vision_on_cpu:
+                return tr("Fits in VRAM, vision on the CPU: {0} at {1}", room, context), "good"
             with_pictures = tr("Fits in VRAM with vision: {0} at {1}", room, context)
             return (with_pictures if fit.with_pictures else tr("Fits in VRAM: {0} at {1}", room, context)), "good"
         case "experts":
@@ -113,7 +115,8 @@ def about_text(offer: Offer, offers: Offers, measured_tok_s: float | None) -> st
     """
     model = offer.model
     purpose = model.purpose if offers.pc.gpus else model.cpu_purpose or model.purpose
-    speed = measured_text(measured_tok_s) if measured_tok_s is not None else expected_text(offer)
+    expected = unbroken(expected_text(offer, offer.recommended))
+    speed = measured_text(measured_tok_s) if measured_tok_s is not None else expected
     lines = tr(purpose), table_text(offer.recommended.fit) if offer.recommended is not None else "", speed
     return " ".join(line for line in lines if line)
 

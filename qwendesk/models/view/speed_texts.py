@@ -19,28 +19,36 @@ def measured_text(tok_s: float) -> str:
     return unbroken(tr("Measured here: {0} tok/s", show_rate(tok_s)))
 
 
-def expected_text(offer: Offer) -> str:
-    """Return the speed to expect of the recommended quant, and what it is known from; "" if unknown."""
-    speed = offer.recommended.expected if offer.recommended is not None else None
+def expected_text(offer: Offer, quant: QuantOffer | None) -> str:
+    """Return the speed to expect of a quant of `offer`, and what it is known from; "" if unknown."""
+    speed = quant.expected if quant is not None else None
     if speed is None:
         return ""
     if not speed.reports:
         start, long = (show_expected((each.slow, each.fast)) for each in (speed.speeds[0], speed.speeds[-1]))
-        return unbroken(tr("Estimated {0} tok/s at the start, {1} in long chats.", start, long))
-    return unbroken(tr("Others report {0} ({1}).", _speeds_text(speed), _conditions(speed, offer.id)))
+        return tr("Estimated {0} tok/s at the start, {1} in long chats.", start, long)
+    known = tr("Others report {0} ({1}).", _speeds_text(speed), _conditions(speed, offer.id))
+    if speed.source == "reported":
+        return known
+    return " ".join((tr("Estimated {0} tok/s at the start.", show_expected(speed.start)), known))
 
 
 def speed_cell(quant: QuantOffer, measured_tok_s: float | None) -> str:
     """Return the speed of a quant in new chats for a table, and in a second line what it is known from; "" if unknown.
 
-    A report of long chats only isn't shown, because it can't be compared with the other rows.
+    Reports of long chats aren't shown, because they can't be compared with the other rows.
     """
     if measured_tok_s is not None:
         return unbroken(tr("{0} tok/s\nmeasured here", show_rate(measured_tok_s)))
     speed = quant.expected
-    if speed is not None and speed.reports and not speed.speeds[0].depth:
-        return unbroken(tr("{0} tok/s\nreported", show_expected(speed.start)))
-    return unbroken(tr("{0} tok/s\nestimated", show_expected(quant.speed.start))) if quant.speed is not None else ""
+    if speed is None:
+        return ""
+    if speed.source == "estimated":
+        return unbroken(tr("{0} tok/s\nestimated", show_expected(speed.start)))
+    depth = speed.speeds[0].depth
+    if depth:
+        return unbroken(tr("{0} tok/s\nreported at {1}", show_expected(speed.start), show_tokens(depth)))
+    return unbroken(tr("{0} tok/s\nreported", show_expected(speed.start)))
 
 
 def speed_sources(quant: QuantOffer, measured_tok_s: float | None) -> list[str]:
@@ -51,18 +59,17 @@ def speed_sources(quant: QuantOffer, measured_tok_s: float | None) -> list[str]:
     if speed is None:
         return []
     doubtful = [_doubtful_text(report) for report in quant.doubtful]
-    if not speed.reports:
+    reports = [_report_text(report) for report in speed.reports]
+    if speed.source == "estimated":
         estimated = tr("Speed: estimated from memory bandwidth and the bytes read per token. Not measured on this PC.")
-        return [estimated, *doubtful]
-    return (
-        [tr("Speed: reported by users with the same cards and engine. Not measured on this PC.")]
-        + [_report_text(report) for report in speed.reports]
-        + doubtful
-    )
+        return [estimated, *reports, *doubtful]
+    reported = tr("Speed: reported by users with the same cards and engine. Not measured on this PC.")
+    return [reported, *reports, *doubtful]
 
 
 def _speeds_text(speed: ExpectedSpeed) -> str:
-    return ", ".join(_at_depth(each, is_first=not index) for index, each in enumerate(speed.speeds))
+    reported = [each for each in speed.speeds if each.source == "reported"]
+    return ", ".join(_at_depth(each, is_first=not index) for index, each in enumerate(reported))
 
 
 def _at_depth(speed: SpeedRange, *, is_first: bool) -> str:
@@ -92,12 +99,15 @@ def _report_text(report: SpeedReport) -> str:
         f"{report.model} {report.quant}",
     )
     origin = f"{report.source}, {report.date}" if report.date else report.source
-    return " · ".join((rate, ", ".join(each for each in known if each), origin))
+    remark = (report.remark,) if report.remark else ()
+    return " · ".join((rate, ", ".join(each for each in known if each), origin, *remark))
 
 
 def _doubtful_text(report: SpeedReport) -> str:
     if report.has_old_engine:
         return tr("{0} · with an old engine that used the CPU for some layers: expect more", _report_text(report))
+    if report.is_unusual:
+        return _report_text(report)  # its remark says why
     return tr("{0} · the engine isn't named", _report_text(report))
 
 
