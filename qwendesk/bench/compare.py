@@ -80,7 +80,7 @@ class CompareService:
 
     def stop(self) -> None:
         """Stop the answer that is generated, and the columns after it. What has arrived is kept."""
-        if self._work is None:
+        if self._work is None or self._is_stopping:
             return
         self._is_stopping = True
         if self._has_own_engine:

@@ -198,7 +198,6 @@ class CompareTab(QWidget):
 
     def _on_run(self) -> None:
         if self._state.is_running:
-            self._run.setEnabled(False)
             self._services.compare.stop()
             return
         try:

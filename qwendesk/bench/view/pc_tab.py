@@ -73,7 +73,6 @@ class PcTab(QWidget):
             else tr("Measure every engine with the demo model and two of yours")
         )
         self._run.setText(text)
-        self._run.setEnabled(True)
         describe(self._run, "pc.run", text, tip)
         self._show_text("\n".join(state.lines) if state.report is None else report_page(state.report))
         if state.report is None:
@@ -87,7 +86,6 @@ class PcTab(QWidget):
 
     def _on_run(self) -> None:
         if self._trial.state.value.is_running:
-            self._run.setEnabled(False)
             self._words.setText(tr("Stopping…"))
             self._trial.stop()
         else:

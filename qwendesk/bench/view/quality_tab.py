@@ -196,7 +196,6 @@ class QualityTab(QWidget):
 
     def _on_run(self) -> None:
         if self._state.is_running:
-            self._run.setEnabled(False)
             self._quality.stop()
         else:
             self._tasks.start(self._quality.run(self.plan))

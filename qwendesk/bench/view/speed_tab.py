@@ -160,7 +160,6 @@ class SpeedTab(QWidget):
 
     def _on_run(self) -> None:
         if self._state.is_running:
-            self._run.setEnabled(False)
             self._speed.stop()
         else:
             self._tasks.start(self._speed.run(self.plan))

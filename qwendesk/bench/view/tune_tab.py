@@ -149,7 +149,6 @@ class TuneTab(QWidget):
 
     def _on_run(self) -> None:
         if self._state.is_running:
-            self._run.setEnabled(False)
             self._tune.stop()
         elif self._chosen is not None:
             self._tasks.start(self._tune.run(self._chosen, may_change_answers=self._switch.isChecked()))

@@ -62,6 +62,7 @@ async def test_stop_keeps_what_was_measured_and_loads_the_model_again(desk: Benc
     await desk.parts.engine.wait_until_settled()
 
     assert "You stopped" in desk.text_of("bench.trouble")
+    assert desk.window.focusWidget() is desk.find("bench.run", QAbstractButton)
     assert {"pp512", "tg128", "pp512 @ d2048"} <= set(texts_of(desk))
     assert desk.parts.engine.state.report is not None
 

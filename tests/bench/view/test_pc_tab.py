@@ -54,6 +54,7 @@ async def test_stopped_trial_shows_what_was_measured(trial_desk: TrialDesk) -> N
     trial_desk.click("pc.run")
     await trial_desk.until_report()
 
+    assert trial_desk.window.focusWidget() is trial_desk.find("pc.run", QAbstractButton)
     assert "The trial was stopped early." in trial_desk.text
     assert trial_desk.find("pc.export", QAbstractButton).isEnabled()
     trial_desk.pc.prepare = lambda _name, _client: None
