@@ -90,7 +90,7 @@ def made_up_machine(options: argparse.Namespace, reserve_bytes: int) -> MachineM
     return with_ram(machine, ram_gib, options.ram_kind)
 
 
-def with_ram(machine: MachineMemory, ram_gib: float | None, ram_kind: str = "") -> MachineMemory:
+def with_ram(machine: MachineMemory, ram_gib: float | None, ram_kind: str) -> MachineMemory:
     """Return `machine` with the RAM that --ram says, of which the system uses a part. Raises BadOption."""
     if ram_kind:
         machine = msgspec.structs.replace(machine, ram_bandwidth=kind_bandwidth(ram_kind))

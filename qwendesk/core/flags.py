@@ -44,7 +44,7 @@ def _switch(names: str, key: str, value: str) -> Flag:
     return Flag(program="llama.cpp", names=tuple(names.split()), key=key, value=value, n_values=0)
 
 
-def _unused(note: str, with_value: str = "", without: str = "", *, see: str = "") -> tuple[Flag, ...]:
+def _unused(note: str, with_value: str, without: str = "", *, see: str = "") -> tuple[Flag, ...]:
     """Return the flags of llama.cpp that have no effect for the same reason, those that take a value first."""
     return tuple(
         Flag(program="llama.cpp", names=(name,), note=note, see=tuple(see.split()), n_values=n_values)

@@ -1,6 +1,5 @@
 """When something is looked up on the internet once a week: the schedule that all such look-ups share."""
 
-import asyncio
 import datetime
 from collections.abc import Awaitable, Callable
 
@@ -16,7 +15,7 @@ def is_due(now: datetime.datetime, done: datetime.datetime | None, *refused: dat
     return _is_past(now, done, _WEEK) and all(_is_past(now, time, _DAY) for time in refused)
 
 
-async def repeat_hourly(decide: Callable[[], None], wait: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+async def repeat_hourly(decide: Callable[[], None], wait: Callable[[float], Awaitable[None]]) -> None:
     """Call `decide` a minute from now and then every hour, until cancelled."""
     await wait(_AFTER_START_S)
     while True:

@@ -25,7 +25,6 @@ from qwendesk.core.rope_scaling import longest_context
 from qwendesk.core.served_model import is_served
 from qwendesk.core.settings import table
 from qwendesk.core.units import GIB
-from qwendesk.engine.dry_run import ask_engine
 from qwendesk.engine.protocol import Devices, LoadReport
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.engines.engine_service import EngineService
@@ -132,8 +131,8 @@ class PendingLoadService:
         *,
         idle: Callable[[], Awaitable[None]],
         measured: Measurements,
-        ask: Ask = ask_engine,
-        base_repo: Callable[[str], Awaitable[str]] | None = None,
+        ask: Ask,
+        base_repo: Callable[[str], Awaitable[str]] | None,
     ) -> None:
         """`idle` waits until no answer is being generated."""
         self._engine, self._settings, self._profiles = engine, settings, profiles

@@ -27,7 +27,6 @@ from qwendesk.engine.state import WorkerExited
 from qwendesk.engines.engine_choice import EngineChoice
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.load_decision import Decide
-from qwendesk.engines.load_decision import decide as decide_by_header
 from qwendesk.engines.trial import EngineTrial
 from qwendesk.hardware.drives import drive_of
 from qwendesk.hub.model_folders import read_folders
@@ -80,9 +79,7 @@ class SelfTestState(msgspec.Struct, frozen=True):
 class SelfTest:
     """Runs one test at a time."""
 
-    def __init__(
-        self, make_client: Callable[[], EngineClient], ask_with: AskWith, decide: Decide = decide_by_header
-    ) -> None:
+    def __init__(self, make_client: Callable[[], EngineClient], ask_with: AskWith, decide: Decide) -> None:
         """`make_client` makes a separate worker, so that the loaded model stays loaded."""
         self._make_client, self._ask_with, self._decide = make_client, ask_with, decide
         self.state = Observed(SelfTestState())

@@ -215,7 +215,7 @@ class Sampler:
         """
         return int(C.llama_sampler_sample(self._chain, self._model.ctx, row))
 
-    def next_by_grammar(self, is_free: Callable[[int], bool], row: int = -1) -> int:
+    def next_by_grammar(self, is_free: Callable[[int], bool], row: int) -> int:
         """Sample the next token of an answer that must follow the grammar, and accept it.
 
         A token for which `is_free` returns True is not checked. Raise BadRequest if no token can continue the grammar.
@@ -230,7 +230,7 @@ class Sampler:
         else:
             self._call_grammar.begin_again()
 
-    def next_in_call(self, excluded: Collection[int], row: int = -1) -> int:
+    def next_in_call(self, excluded: Collection[int], row: int) -> int:
         """Sample the next token of a tool call, and accept it. The tokens in `excluded` are never taken.
 
         Raise BadRequest if no token can continue the call.

@@ -77,7 +77,7 @@ class Launch(msgspec.Struct, frozen=True):
 
 @contextlib.contextmanager
 def launch_of(
-    program: Program, target: Target, environment: Mapping[str, str], further: Sequence[str] = (), question: str = ""
+    program: Program, target: Target, environment: Mapping[str, str], further: Sequence[str], question: str = ""
 ) -> Iterator[Launch]:
     """Yield how to start a program with the server, or to ask it `question`; its file is deleted in the end.
 

@@ -212,7 +212,7 @@ def _small(text: str) -> QLabel:
     return label
 
 
-def show_call_log(page: ChatPage, chat: ChatService, chat_list: ChatListService, chat_id: str = "") -> None:
+def show_call_log(page: ChatPage, chat: ChatService, chat_list: ChatListService, chat_id: str) -> None:
     """Open the dialog for a chat; without an id for the open one, also while its answer is being generated."""
 
     def show(calls: tuple[LoggedCall, ...]) -> None:
