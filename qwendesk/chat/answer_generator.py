@@ -48,7 +48,7 @@ Adjust = Callable[[GenerationOptions], GenerationOptions]
 
 
 class _Asked(msgspec.Struct, frozen=True):
-    """What is the same in every round of an answer."""
+    """The parts of a request that are the same in every round of an answer."""
 
     conversation: Conversation
     settings: ChatSettings

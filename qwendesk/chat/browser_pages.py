@@ -66,7 +66,7 @@ class BrowserPages:
         return path
 
     async def delete_all(self) -> None:
-        """Delete all pages. What a program has open is left for the next time."""
+        """Delete all pages. A file that a program has open is left for the next time."""
         await asyncio.to_thread(_delete, self._folder)
 
 

@@ -71,7 +71,7 @@ class ContextGauge:
     ) -> None:
         self._client, self._models, self._chat, self._tools = client, models, chat, tools
         self.counted = Observed[ContextFill | CountFailure | None](None)
-        """What `measure` counted last, or why it failed; None if another chat was opened since."""
+        """The last count of `measure`, or the reason why it failed; None if another chat was opened since."""
         chat.subscribe(self._on_chat_event)
 
     async def measure(self) -> ContextFill | CountFailure:

@@ -169,7 +169,7 @@ class ChatService:
 
     @property
     def other_sampling(self) -> tuple[OtherSampling, ...]:
-        """What others publish instead of the values of the chat's preset."""
+        """Values that others publish instead of those of the chat's preset."""
         return request.other_sampling(self._chat.settings, self._models.state.report, thinking=self.thinking)
 
     def options(self) -> GenerationOptions:

@@ -152,7 +152,7 @@ class StateFiles:
         await asyncio.to_thread(_delete_oldest, self._folder, self._budget_bytes)
 
     def _delete_forgotten(self) -> None:
-        """Delete the files of forgotten chats, also unfinished ones. What is still open is tried again later."""
+        """Delete the files of forgotten chats, also unfinished ones. A file that is still open is tried again later."""
         for chat_id in tuple(self._undeleted):
             file = self.file_of(chat_id)
             deleted = [_delete(path) for path in (file, *self._folder.glob(f"{file.name}.*"))]

@@ -114,7 +114,7 @@ class Warmer:
             self._schedule()
 
     def _schedule(self) -> None:
-        """Process ahead what is certain now, after a moment. What was certain before is not wanted any more."""
+        """Process ahead what is certain now, after a moment. An earlier request is not wanted any more."""
         self._stop_timer()
         if self._task is not None:
             self._task.cancel()

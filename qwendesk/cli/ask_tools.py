@@ -29,7 +29,7 @@ _NOTE_EVERY_S = 3.0
 
 
 class AskTools(msgspec.Struct, frozen=True):
-    """What `--tools` names."""
+    """The tools that `--tools` names."""
 
     names: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()

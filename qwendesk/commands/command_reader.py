@@ -168,7 +168,7 @@ class Remark(msgspec.Struct, frozen=True):
 
 
 class ReadCommand(msgspec.Struct, frozen=True, kw_only=True):
-    """What a pasted command means here."""
+    """The meaning of a pasted command here."""
 
     program: Program
     model: ModelName | None = None

@@ -1,4 +1,4 @@
-"""What to do when this PC's engine is outgrown: programs wait for their turn, or a model doesn't fit. Pure functions.
+"""The next step when this PC's engine is outgrown: programs wait for a turn, or a model doesn't fit. Pure functions.
 
 The engine serves one request at a time. vLLM serves many at once from one copy of the weights, but keeps all of them in
 video memory, and loads the formats that Qwen publishes rather than GGUF files (docs.vllm.ai, "Quantization").
@@ -25,7 +25,7 @@ Cause = Literal["waiting", "memory"]
 
 
 class NextStep(msgspec.Struct, frozen=True):
-    """What happens, and what to do about it."""
+    """A problem and the next step."""
 
     cause: Cause
     sentence: str

@@ -37,7 +37,7 @@ _HIGHEST_SHARE, _USUAL_SHARE = 0.95, 0.9
 
 
 class Serving(msgspec.Struct, frozen=True, kw_only=True):
-    """What a command for vLLM, SGLang or MLX has to know about the model and the PC."""
+    """The facts about the model and the PC that a command for vLLM, SGLang or MLX needs."""
 
     base_repo: str = ""
     """The repository of the unquantised model; "" if unknown."""

@@ -16,11 +16,11 @@ _SEARCH = "Web search"
 _CHATS, _GAMES, _ENGINE, _SERVER = "Chats", "Games and other programs", "Engine", "Server"
 
 GameAction = Literal["unload", "experts", "keep"]
-"""What happens to the model while a program runs: it is unloaded, its experts move to the CPU, or nothing."""
+"""The action for the model while a program runs: unload it, move its experts to the CPU, or leave it."""
 
 
 class ProgramRule(msgspec.Struct, frozen=True):
-    """What happens to the model while one program runs."""
+    """The action for the model while one program runs."""
 
     name: str
     """File name of the program, with or without ".exe"."""

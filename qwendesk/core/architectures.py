@@ -17,7 +17,7 @@ from qwendesk.core.translation import mark
 
 
 class Architecture(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of an architecture beside the values in a file's header."""
+    """The facts about an architecture that no header of a file has."""
 
     attention: Literal["full", "hybrid", ""] = ""
     """True if each layer has attention, or most layers a recurrent state instead; "" if that isn't known."""

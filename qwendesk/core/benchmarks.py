@@ -1,4 +1,4 @@
-"""What a benchmark measures and what it found, as values: the speed of a test, and how well a text is predicted."""
+"""The requests and results of a benchmark, as values: the speed of a test, and how well a text is predicted."""
 
 import statistics
 from collections.abc import Sequence

@@ -363,7 +363,7 @@ _PROGRAMS: tuple[Program, ...] = ("llama.cpp", "ollama", "vllm", "sglang", "mlx"
 
 
 class FlagSearch(msgspec.Struct, frozen=True):
-    """What a text that was typed into a search field means as a flag."""
+    """The meaning as a flag of a text in a search field."""
 
     flags: tuple[Flag, ...]
     is_only_a_flag: bool
@@ -383,7 +383,7 @@ def find_flag(name: str, program: Program) -> Flag | None:
 def search_flag(query: str) -> FlagSearch | None:
     """Return what the query means if its first word is the spelling of a flag, else None.
 
-    What follows it is ignored, as in "-ctk q8_0" or "exps=CPU".
+    A value after it is ignored, as in "-ctk q8_0" or "exps=CPU".
     """
     return _search(query.split("=", maxsplit=1)[0].split(" ", maxsplit=1)[0])
 

@@ -88,7 +88,7 @@ class _BoundsReader:
         self._n_elements = 0
 
     def rules(self, text: str) -> _Rules:
-        """Return the rules of a grammar. What isn't valid GBNF is passed over. Raise BadRequest if it is too large."""
+        """Return the rules of a grammar. Invalid GBNF is passed over. Raise BadRequest if it is too large."""
         rules: _Rules = {}
         alternatives: list[list[_Item]] = [[]]
         around: list[list[list[_Item]]] = []

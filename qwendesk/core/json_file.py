@@ -26,7 +26,7 @@ class NewerFormat(QwenDeskError):
 
 @dataclass(frozen=True)
 class StoredValue(Generic[T]):
-    """What `JsonFile.load` found."""
+    """The result of `JsonFile.load`."""
 
     value: T
     problem: Literal["", "unusable", "newer"] = ""

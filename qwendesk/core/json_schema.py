@@ -1,4 +1,4 @@
-"""What a JSON schema allows, as plain forms: without references, unions and conditions that must hold together.
+"""The values that a JSON schema allows, as plain forms: no references, unions and conditions that must hold together.
 
 The grammars of answers and of tool calls are made of these forms, so a schema means the same everywhere. What a grammar
 can't express anyway (limits of numbers, `not`, `uniqueItems`) is left out: the forms allow more, never less.

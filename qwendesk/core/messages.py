@@ -84,7 +84,7 @@ class CallRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ToolStep(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the assistant wrote before it waited for tools, and the calls that it waited for."""
+    """The text of the assistant before it waited for tools, and the calls that it waited for."""
 
     calls: tuple[CallRecord, ...]
     reasoning: str = ""

@@ -1,4 +1,4 @@
-"""What to call a model everywhere, and how to read what people call it: a Hub link, "owner/repo:QUANT" or a file.
+"""Titles of models, and the names by which people ask for one: a Hub link, "owner/repo:QUANT" or a file.
 
 Not by its header: people write anything there.
 """

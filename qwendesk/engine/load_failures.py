@@ -1,4 +1,4 @@
-"""What went wrong with a worker, in words that help users: the lines of the engine's log, and the exit code of its
+"""Failures of a worker in words that help users: the lines of the engine's log, and the exit code of its
 process.
 
 The sentences name no load options where many may help: which one does is found by engines/load_decision.py.

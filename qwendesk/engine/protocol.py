@@ -84,8 +84,8 @@ class Begun(msgspec.Struct, frozen=True):
     reasoning: str = ""
     text: str = ""
     stage: Stage = ""
-    """What it continues with, even if it was interrupted elsewhere: the engine then goes by the text, not by its
-    tokens. "" if the texts tell.
+    """The part that the answer continues with, even if it was interrupted elsewhere: the engine then goes by the text,
+    not by its tokens. "" if the texts tell.
     """
 
     @property
@@ -272,7 +272,7 @@ class TemplateAbilities(msgspec.Struct, frozen=True):
 
     @property
     def notice(self) -> str:
-        """What the user should know of a built-in template, in the user's language; "" if none is used."""
+        """A notice about a built-in template, in the user's language; "" if none is used."""
         if self.source != "builtin":
             return ""
         if self.note:
@@ -343,7 +343,7 @@ class LoadReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def title(self) -> str:
-        """What to call the model, without its quant."""
+        """Title of the model, without its quant."""
         return title_without_quant(self.options.model) if self.served_by is None else self.name
 
 

@@ -42,7 +42,7 @@ class _Release(msgspec.Struct, frozen=True):
 
 
 class KeptSum(msgspec.Struct, frozen=True):
-    """What the first download of an archive was."""
+    """The first download of an archive."""
 
     n_bytes: int
     sha256: str

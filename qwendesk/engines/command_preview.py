@@ -1,4 +1,4 @@
-"""What a pasted command would mean for a model on this PC: its options, and the memory that they take."""
+"""A pasted command, applied to a model on this PC: its options, and the memory that they take."""
 
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any

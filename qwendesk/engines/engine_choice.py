@@ -39,7 +39,7 @@ _LIBRARY_OF: tuple[tuple[str, Backend], ...] = (
 
 
 class EngineChoice(msgspec.Struct, frozen=True):
-    """What is known of the engines on this PC, best first."""
+    """The engines on this PC, best first."""
 
     trials: tuple[EngineTrial, ...] = ()
     chosen: str = ""

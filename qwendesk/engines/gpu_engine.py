@@ -19,7 +19,7 @@ Wish = Literal["ask", "automatic", "never"]
 
 
 class GpuEngineState(msgspec.Struct, frozen=True):
-    """What the user should be told. At most one is set."""
+    """Notices for the user. At most one is set."""
 
     offered: EnginePack | None = None
     """May be downloaded if the user wants it."""

@@ -1,4 +1,4 @@
-"""What is said of the links of graphics cards, in the window and by the commands `plan` and `doctor`."""
+"""Texts about the links of graphics cards, for the window and the commands `plan` and `doctor`."""
 
 from collections.abc import Sequence
 

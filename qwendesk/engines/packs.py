@@ -189,7 +189,7 @@ class PacksService:
         return self._states[name]
 
     def cancel(self, name: str) -> None:
-        """Stop a download. What was downloaded is kept, so that it can be resumed."""
+        """Stop a download. The downloaded part is kept, so that it can be resumed."""
         if name in self._controls:
             self._controls[name].stop()
 

@@ -60,7 +60,7 @@ class VramPressure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True):
-    """What one look found."""
+    """The findings of one look."""
 
     running: tuple[RunningProgram, ...] = ()
     """All programs; () if no rule needs them."""

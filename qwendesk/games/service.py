@@ -66,7 +66,7 @@ def sources_of_this_pc(meters: Observed[MeterState]) -> GameSources:
 
 
 class GameState(msgspec.Struct, frozen=True):
-    """What game mode does at the moment, for the window."""
+    """The state of game mode, for the window."""
 
     status: Literal["", "waiting", "unloaded", "experts"] = ""
     """"waiting" for the end of an answer; "experts" if they were moved to the CPU; "" if nothing is to be done."""

@@ -50,7 +50,7 @@ class Release(msgspec.Struct, frozen=True):
 
 
 class UpdateState(msgspec.Struct, frozen=True):
-    """What is known about newer versions. Saved, but for the last two fields."""
+    """The newest known version and the state of the check. Saved, but for the last two fields."""
 
     newer: Release | None = None
     """The newest release, if it is newer than this version."""

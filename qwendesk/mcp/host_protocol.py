@@ -95,7 +95,7 @@ class OfferedPrompt(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ServerOffer(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a server offers."""
+    """The tools, resources and prompts of a server."""
 
     server: str = ""
     """The name and version that it gives itself."""

@@ -30,7 +30,7 @@ class ServerProblem(Exception):
 
 
 class McpServerState(msgspec.Struct, frozen=True):
-    """What the user sees of a server."""
+    """The state of a server, as the user sees it."""
 
     config: ServerConfig
     phase: Phase = "stopped"

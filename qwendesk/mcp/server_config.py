@@ -42,7 +42,7 @@ class ServerConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def identity(self) -> str:
-        """What a consent is bound to: the program that runs, or the address."""
+        """The identity to which a consent is bound: the program that runs, or the address."""
         return json.dumps([self.command, *self.arguments, self.folder] if self.command else [self.address])
 
     @property

@@ -117,7 +117,7 @@ class McpService:
         await self._save()
 
     async def test(self, server_id: str) -> None:
-        """Start a server anew. What it offers, or why it can't be started, is in the state."""
+        """Start a server anew. The state says what it offers, or why it can't be started."""
         server = self._servers.get(server_id)
         if server is None:
             return  # it was removed before its turn came

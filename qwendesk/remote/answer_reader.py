@@ -164,7 +164,7 @@ class AnswerReader:
         self._timings: Timings | None = None
         self._finish_reason = ""
         self.answer_id = ""
-        """What the server calls this answer; "" before the first chunk."""
+        """The server's name for this answer; "" before the first chunk."""
 
     @property
     def has_finished(self) -> bool:

@@ -1,4 +1,4 @@
-"""What each kind of server understands beyond OpenAI's chat completions, from their documentation.
+"""The fields that each kind of server understands beyond OpenAI's chat completions, by its documentation.
 
 Sources: llama.cpp tools/server/README.md and server-common.cpp (b11312), docs.vllm.ai "OpenAI-Compatible Server",
 docs.sglang.ai "OpenAI APIs", docs.ollama.com "OpenAI compatibility", lmstudio.ai/docs/developer/openai-compat, and for
@@ -27,7 +27,7 @@ _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class ServerDialect(msgspec.Struct, frozen=True):
-    """What one kind of server understands."""
+    """The fields that one kind of server understands."""
 
     title: str
     """The program's name."""

@@ -1,4 +1,4 @@
-"""What went wrong with a server, in words for users, with a next step."""
+"""Failures of a server in words for users, with a next step."""
 
 import socket
 import ssl

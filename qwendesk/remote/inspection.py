@@ -72,7 +72,7 @@ _UNSWITCHABLE: Final = mark("The server has no switch for this model's thinking 
 
 
 class ModelOnServer(msgspec.Struct, frozen=True, kw_only=True):
-    """A model of a server. What the server doesn't say is None, 0 or empty."""
+    """A model of a server. Facts that the server doesn't say are None, 0 or empty."""
 
     name: str
     n_ctx: int = 0

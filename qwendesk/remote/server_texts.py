@@ -1,4 +1,4 @@
-"""What the window says about servers and their models."""
+"""The window's texts about servers and their models."""
 
 from typing import TYPE_CHECKING
 

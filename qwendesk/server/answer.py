@@ -16,7 +16,7 @@ from qwendesk.server.refusals import Refused
 
 
 class AnswerHead(msgspec.Struct, frozen=True):
-    """What is known of an answer before it begins."""
+    """The facts about an answer that are known before it begins."""
 
     key: str
     """A random name, in which the ids of the answer and of its calls begin."""

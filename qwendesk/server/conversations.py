@@ -22,7 +22,7 @@ _MOST_CHARACTERS = 16_000_000
 
 
 class Remembered(msgspec.Struct, frozen=True):
-    """What a client may leave out of an answer, or write in other words."""
+    """The parts of an answer that a client may leave out, or write in other words."""
 
     reasoning: str
     tool_calls: tuple[ToolCall, ...]

@@ -120,7 +120,7 @@ _MOST_TOKENS = int(table(GenerationOptions)["thinking_budget"].setting.high or 0
 
 
 class Thinking(msgspec.Struct):
-    """What a request says of it."""
+    """The thinking that a request asks for."""
 
     is_on: bool | None = None
     effort: str = ""

@@ -87,7 +87,7 @@ def delete_everything(
     Call it after everything else in the app has stopped. With `models`, the models in the app's own folder are deleted
     too; model folders that the user chose are always kept. `emptied` are links, as in `find_linked_folders`, whose
     targets are emptied too. `forget_token` deletes the access token of a host; it is called for all known hosts and for
-    `hosts`. What couldn't be deleted is remembered for the next start.
+    `hosts`. Leftovers are remembered for the next start.
     """
     all_hosts = dict.fromkeys((*known_hosts(), *hosts))
     note_deletion(models=models)
@@ -304,7 +304,7 @@ def _scan(folder: Path) -> list[os.DirEntry[str]]:
 
 
 class DeletionRequest(msgspec.Struct, frozen=True):
-    """What the user agreed to delete."""
+    """The data that the user agreed to delete."""
 
     models: bool
     """True if the models in the app's own folder are deleted too."""

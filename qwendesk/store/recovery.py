@@ -45,7 +45,7 @@ _CHANGES_WITH: Final = MappingProxyType({"chats": ("changed_s",)})
 
 
 class TableOutcome(msgspec.Struct, frozen=True):
-    """What became of the rows of one table."""
+    """The recovered and lost rows of one table."""
 
     salvaged: int = 0
     from_backup: int = 0

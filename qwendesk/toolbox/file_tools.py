@@ -198,7 +198,7 @@ def _access(context: CallContext) -> FolderAccess:
 
 
 class Change(msgspec.Struct, frozen=True):
-    """What a call would make of a file."""
+    """The result of a call for a file."""
 
     path: Path
     name: str

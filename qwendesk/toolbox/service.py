@@ -100,7 +100,7 @@ _REFUSED = "The user did not allow this call. Do not try it again unless they as
 
 
 class Grants(msgspec.Struct, frozen=True):
-    """What the user has allowed for longer than one call, as it is saved."""
+    """The lasting consents of the user, as they are saved."""
 
     always: tuple[Grant, ...] = ()
     allowed: dict[str, str] = {}
@@ -132,7 +132,7 @@ class ToolService:
         self.waiting: Observed[ConsentRequest | None] = Observed(None)
         """The call that waits for the user's decision."""
         self.progress: Observed[CallProgress | None] = Observed(None)
-        """What the running call last said about how far it is."""
+        """The running call's last progress message."""
         self._file, self._clock, self._limit_s = file, clock, limit_s
         saved = Grants() if file is None else file.load().value
         self._saved, self._allowed = saved, saved.allowed

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 class ChatToolServices(NamedTuple):
-    """What the chat shows of tools."""
+    """The services with which the chat shows tools."""
 
     toolbox: ToolService
     edits: EditHistory
@@ -60,7 +60,7 @@ class ChatToolServices(NamedTuple):
 
 
 class LoadTabServices(NamedTuple):
-    """What the Load tab of the inspector and pasted commands need."""
+    """The services of the inspector's Load tab and of pasted commands."""
 
     pending_load: PendingLoadService
     commands: CommandService

@@ -11,7 +11,7 @@ Qwen's models write calls in one of two dialects. Since Qwen3.5, a call is XML:
     </tool_call>
 
 Older ones write `{"name": NAME, "arguments": {...}}` between the outer tags. A model that slips writes the other one,
-so both are always tried. What can be understood is never dropped.
+so both are always tried. A call that can be understood is never dropped.
 
 The pieces joined are the arguments of the finished call. That holds for calls that follow the grammar; for a damaged
 call the stream stops where it no longer understands, and `call_parser.parse_call` decides what the call was.

@@ -92,7 +92,7 @@ class ChatStates:
         self._budget_bytes, self._free_bytes, self._clock = budget_bytes, free_bytes, clock
         self._copied_bytes_s: float | None = None
         self._client = ""
-        """Whose chat is in the prompt cache, even after `put_aside`."""
+        """The chat that is in the prompt cache, even after `put_aside`."""
         self._current = ""
         self._kept: dict[_Chat, MemoryState] = {}
         """The most recently used last."""

@@ -63,7 +63,7 @@ class LoadError(Exception):
 
 
 class ClientMemory(msgspec.Struct, frozen=True, eq=False):
-    """What is remembered of one client's requests, beside the states of its chats."""
+    """The memory of one client's requests, beside the states of its chats."""
 
     vocabulary: Vocabulary
     """The model's, which remembers the tokens of texts."""

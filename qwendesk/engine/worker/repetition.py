@@ -72,7 +72,7 @@ class Repetition(msgspec.Struct, frozen=True):
 
 
 class _Limits(msgspec.Struct, frozen=True):
-    """What makes a loop in one part of the output. `copies` may be a fraction: the last copy need not be complete."""
+    """The limits of a loop in one part of an answer. `copies` may be a fraction: the last copy need not be complete."""
 
     copies: float
     run: int

@@ -12,7 +12,7 @@ from qwendesk.core.generation_options import ChatFormat
 
 
 class TurnMarks(msgspec.Struct, frozen=True, kw_only=True):
-    """What stands before and after the text of each turn."""
+    """The text before and after each turn."""
 
     needs: tuple[str, ...] = ()
     """Tokens without which it is only noise to the model."""

@@ -55,7 +55,7 @@ Logs = np.ndarray[tuple[int, ...], np.dtype[np.float32]]
 
 
 class BaseHeader(msgspec.Struct, frozen=True, kw_only=True):
-    """What a base was made from. A comparison needs the same tokens in the same chunks."""
+    """The origin of a base. A comparison needs the same tokens in the same chunks."""
 
     model: str
     """Name of the model's file."""

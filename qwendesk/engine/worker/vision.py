@@ -165,7 +165,7 @@ class Vision:
     def prepare(self, parts: Sequence[ImagePart], client: str) -> dict[str, PreparedImage]:
         """Return the images, scaled for the encoder, by file hash. Raise BadRequest for a file that cannot be used.
 
-        What is cached of an image of one client is not used for another.
+        The cached image of one client is not used for another.
         """
         wanted = {f"{client}{part.sha256}": part for part in parts}
         for key, part in wanted.items():

@@ -27,7 +27,7 @@ _REMEMBERED = 32
 
 
 class Spelling(msgspec.Struct, frozen=True):
-    """What a model's tokens say."""
+    """The texts of a model's tokens."""
 
     piece: Callable[[int], bytes]
     is_end: Callable[[int], bool]

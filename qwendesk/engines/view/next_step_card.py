@@ -40,7 +40,7 @@ class NextStepCard(QFrame):
         self.hide()
 
     def show_step(self, step: NextStep | None) -> None:
-        """Show the step if programs wait. What to do about memory is on the Engine page."""
+        """Show the step if programs wait. The next step about memory is on the Engine page."""
         is_wanted = step is not None and step.cause == "waiting"
         if step is not None:
             self._sentence.setText(step.sentence)

@@ -67,7 +67,7 @@ class LeftFile(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _Report(msgspec.Struct, frozen=True):
-    """What the supervisor writes when the script has ended. The script may have written it, too."""
+    """The supervisor's report when the script has ended. The script may have written it, too."""
 
     status: int
     files: tuple[LeftFile, ...]

@@ -263,7 +263,7 @@ def index_path(place: Path, folder: Path) -> Path:
 def make_room(place: Path, budget_bytes: int = BUDGET_BYTES, now_s: float | None = None) -> None:
     """Delete indexes that were not used for two months, and the oldest ones while all together exceed the budget.
 
-    What another process uses is kept where the system does not allow to delete it. Blocks.
+    An index that another process uses is kept where the system does not allow to delete it. Blocks.
     """
     now_s = time.time() if now_s is None else now_s
     found: list[tuple[float, int, Path]] = []

@@ -104,7 +104,7 @@ ResultT = TypeVar("ResultT")
 
 
 class IndexedFile(msgspec.Struct, frozen=True):
-    """What the index has of one file."""
+    """The entry of one file in the index."""
 
     path: str
     size_bytes: int

@@ -55,7 +55,7 @@ def read_content(page: Fetched, is_cancelled: Callable[[], bool]) -> PageContent
 
 
 def _type_of(page: Fetched) -> tuple[str, str]:
-    """Return media type and charset. What the server does not name is judged by its first bytes."""
+    """Return media type and charset. A format that the server does not name is judged by its first bytes."""
     header = Message()
     header["Content-Type"] = page.content_type
     kind = header.get_content_type() if page.content_type.strip() else ""

@@ -28,7 +28,7 @@ class ToolPicker(QObject):
         super().__init__(composer)
         self._composer, self._chat, self._gauge, self._tasks = composer, chat, gauge, window_tasks()
         self._counted: tuple[object, ...] = ()
-        """What the count of tokens depends on, as it was when they were counted last."""
+        """The tools and settings of the last count of tokens."""
         self._choices: Sequence[ToolChoice] = ()
         self._report: LoadReport | None = None
         self._fault_said_of: LoadReport | None = None

@@ -122,7 +122,7 @@ class ToolsMenu(Menu):
 
     @property
     def cost_text(self) -> str:
-        """What the active tools take of each prompt; "" if none is active."""
+        """The tokens of each prompt that the active tools take; "" if none is active."""
         active = self.active
         if not active:
             return ""

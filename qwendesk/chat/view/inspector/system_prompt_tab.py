@@ -24,7 +24,7 @@ _STYLES = ("general", "precise")
 
 
 class SystemPromptTab(QFrame):
-    """Edits the system prompt and the JSON schema of the open chat. What is typed applies from the next message."""
+    """Edits the system prompt and the JSON schema of the open chat. Changes apply from the next message."""
 
     def __init__(self, chat: ChatService, library: PromptLibrary) -> None:
         super().__init__()

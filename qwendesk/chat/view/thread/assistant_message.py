@@ -179,7 +179,7 @@ _BOTTOM_MARGIN = 14
 class AssistantMessage(QWidget):
     """An answer, while it streams and when it is complete. `try_again` requests a failed one again.
 
-    What it consists of stands in the order in which it happened: for each step the thinking, the text and the calls,
+    Its parts stand in the order in which they happened: for each step the thinking, the text and the calls,
     then the thinking and the text that follow the last call.
     """
 

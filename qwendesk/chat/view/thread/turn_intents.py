@@ -120,7 +120,7 @@ class TurnIntents(QObject):
         self.calls = CallIntents(self)
         """The requests for single tool calls."""
         self.sources = SourceIntents(self)
-        """What answers can cite, and the requests to see it."""
+        """The sources that answers can cite, and the requests to see them."""
         self.branches: Mapping[str, tuple[BranchLink, ...]] = {}
         """The branches made at a message, by message id."""
 

@@ -1,4 +1,4 @@
-"""What an opened row of a tool call shows: arguments, and the result as text, table, difference or pictures."""
+"""The content of an opened row of a tool call: arguments, and the result as text, table, difference or pictures."""
 
 import difflib
 import json
