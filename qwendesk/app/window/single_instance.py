@@ -34,7 +34,7 @@ RUNNING_MUTEX = "QwenDeskRunning"
 
 
 class Handover(msgspec.Struct, frozen=True):
-    """The files and requests of a second start, for the first window."""
+    """The files of a second start, for the first window."""
 
     files: tuple[bytes, ...] = ()
     """Absolute paths as bytes, because a Linux file name may not be valid UTF-8, which JSON requires."""
