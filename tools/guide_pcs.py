@@ -1,11 +1,12 @@
-"""Writes the tables of the guide that follow from the planner, in both languages.
+"""Writes what follows from the planner and the catalog into the guide, in both languages: tables, and numbers.
 
     python tools/guide_pcs.py
 
-Each row is what `qwendesk plan` says for a made-up PC, a model of the catalog and a vision file.
+Each row of a table is what `qwendesk plan` says for a made-up PC, a model of the catalog and a vision file.
 """
 
 import argparse
+import functools
 import json
 import re
 import sys
@@ -20,15 +21,14 @@ if __package__ in (None, ""):
     sys.path.insert(0, str(ROOT))
 
 from qwendesk.cli.made_up_pc import add_made_up_pc_options, made_up_machine  # noqa: E402
-from qwendesk.core.model_facts import ModelFacts  # noqa: E402
 from qwendesk.core.options import LoadOptions  # noqa: E402
 from qwendesk.core.paths import guide_folder  # noqa: E402
 from qwendesk.core.plan import Plan  # noqa: E402
 from qwendesk.core.units import GIB, show_expected, show_tokens  # noqa: E402
-from qwendesk.hardware.estimated_facts import dimensions_of, estimate_facts  # noqa: E402
 from qwendesk.hardware.planner import best_plan  # noqa: E402
 from qwendesk.hub.catalog import load_catalog  # noqa: E402
-from tools.guide_tables import cards_for_guide, mmproj_facts  # noqa: E402
+from tools.guide_numbers import phrases_of  # noqa: E402
+from tools.guide_tables import cards_for_guide, catalog_facts, mmproj_facts  # noqa: E402
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -81,6 +81,7 @@ COMPARED = (
 MACS = tuple(
     Row((), ram_gb, model, quant, "metal", chip=f"Apple {chip}")
     for chip, ram_gb, model, quant in (
+        ("M4", 16, "Qwen3.5-9B", "IQ4_XS"),
         ("M4", 16, "Qwen3.5-4B", "Q8_0"),
         ("M4", 24, "Qwen3.5-9B", "Q8_0"),
         ("M4", 32, _35B, "UD-Q3_K_XL"),
@@ -112,6 +113,10 @@ def main() -> None:
         for table in tables_of(path.stem):
             _write(path, table)
             _write(guide_folder() / "de" / path.name, in_german(table))
+        for phrase in phrases_of(path.stem):
+            for each, german in ((path, False), (guide_folder() / "de" / path.name, True)):
+                text = phrase.write_into(each.read_text(encoding="utf-8"), german=german)
+                each.write_text(text, encoding="utf-8", newline="\n")
 
 
 def _write(path: Path, table: str) -> None:
@@ -124,6 +129,7 @@ def _write(path: Path, table: str) -> None:
     path.write_text(changed, encoding="utf-8", newline="\n")
 
 
+@functools.cache
 def tables_of(page: str) -> tuple[str, ...]:
     """Return the tables of a page of the guide; none for most pages."""
     if page == "several-cards":
@@ -209,18 +215,9 @@ def planned(row: Row) -> Plan:
         limit = round(row.ram_gb * _METAL_SHARE[row.ram_gb >= 36] * GIB) if row.backend == "metal" else row.ram_gb * GIB
         gpu = msgspec.structs.replace(machine.devices[0], description=row.chip, total_bytes=limit, free_bytes=limit)
         machine = msgspec.structs.replace(machine, devices=(gpu,))
-    return best_plan(_facts(row.model, row.quant), mmproj_facts(), machine, LoadOptions(model="m.gguf", **values))
-
-
-def _facts(model: str, quant: str) -> ModelFacts:
-    catalog = load_catalog()
-    repository, entry = catalog.repository(f"unsloth/{model}-GGUF"), catalog.model(model)
-    assert repository is not None
-    assert entry is not None
-    file = next(file for file in repository.files if file.quant == quant)
-    assert file.n_bytes is not None
-    dimensions = dimensions_of(entry.hyperparameters, entry.params_b)
-    return estimate_facts(dimensions, entry.architecture, file.n_bytes, quant=quant)
+    return best_plan(
+        catalog_facts(row.model, row.quant), mmproj_facts(), machine, LoadOptions(model="m.gguf", **values)
+    )
 
 
 def one_gpu_table(rows: Sequence[Row]) -> str:

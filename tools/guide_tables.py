@@ -29,7 +29,7 @@ from qwendesk.hub.catalog import load_catalog  # noqa: E402
 from qwendesk.hub.gguf import read_facts  # noqa: E402
 from tools.hollow_model import write_hollow  # noqa: E402
 
-_REPO = "unsloth/Qwen3.5-35B-A3B-GGUF"
+_MODEL = "Qwen3.5-35B-A3B"
 _MMPROJ_BYTES = 900_000_000
 _SYSTEM_RAM = 3 * GIB
 _CARDS: tuple[tuple[float, float, str, str, str, dict[str, Any]], ...] = (
@@ -93,18 +93,19 @@ def _plan(quant: str, gib: float, ram: float, values: dict[str, Any], mmproj: Mo
     card = DeviceInfo("CUDA0", f"{gib:.0f} GB card", "gpu", "CUDA", memory, memory)
     available = int(ram * GIB) - _SYSTEM_RAM
     machine = MachineMemory(devices=(card,), ram_total_bytes=int(ram * GIB), ram_available_bytes=available)
-    return best_plan(_facts(quant), mmproj, machine, LoadOptions(model="m.gguf", **values))
+    return best_plan(catalog_facts(_MODEL, quant), mmproj, machine, LoadOptions(model="m.gguf", **values))
 
 
-def _facts(quant: str) -> ModelFacts:
+def catalog_facts(model: str, quant: str) -> ModelFacts:
+    """Return what follows from the catalog about Unsloth's file of a model."""
     catalog = load_catalog()
-    repository = catalog.repository(_REPO)
+    repository, entry = catalog.repository(f"unsloth/{model}-GGUF"), catalog.model(model)
     assert repository is not None
-    file = next(file for file in repository.files if file.quant == quant and not file.note.startswith("split"))
-    model = next(model for model in catalog.contents.models if model.id == repository.model)
-    return estimate_facts(
-        dimensions_of(model.hyperparameters, model.params_b), model.architecture, file.n_bytes, quant=quant
-    )
+    assert entry is not None
+    file = next(file for file in repository.files if (file.kind, file.quant) == ("model", quant))
+    assert file.n_bytes is not None
+    dimensions = dimensions_of(entry.hyperparameters, entry.params_b)
+    return estimate_facts(dimensions, entry.architecture, file.n_bytes, quant=quant)
 
 
 def mmproj_facts() -> ModelFacts:

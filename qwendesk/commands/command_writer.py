@@ -236,8 +236,9 @@ def _ollama_costs(load: LoadOptions, answer: GenerationOptions) -> Iterator[str]
         )
     if _has_experts_in_ram(load):
         yield (
-            "Ollama can't keep only experts in RAM. Without num_gpu it moves whole layers to the CPU: 3 to 5 times "
-            "slower by user reports."
+            "Without num_gpu, Ollama moves whole layers to the CPU: 3 to 5 times slower by user reports. It can't keep "
+            "the experts of some layers in RAM, only those of all, since 0.30: LLAMA_ARG_CPU_MOE=1 where ollama serve "
+            "starts, and num_gpu 99."
         )
     if _is_stretched(load):
         yield f"Ollama has no YaRN, so num_ctx ends at the {load.yarn_orig_ctx} tokens that the model was trained on."

@@ -10,6 +10,7 @@ from qwendesk.help.guide import GuidePage, read_guide
 from tests.docs.commands import command_lines, without_blocks
 from tests.docs.test_guide import FREE_LABELS, REWRITE, links, pictures
 from tests.docs.window import is_label, unknown_shortcuts
+from tools.guide_numbers import phrases_of
 from tools.guide_pcs import in_german, tables_of
 
 ENGLISH = read_guide(guide_folder())
@@ -80,6 +81,25 @@ def test_every_link_leads_to_the_same_page_as_in_english(english: GuidePage, ger
 def test_tables_match_the_planner(english: GuidePage, german: GuidePage) -> None:
     for table in tables_of(english.name):
         assert in_german(table) in german.markdown, REWRITE
+
+
+@PAGES
+def test_numbers_in_sentences_are_those_of_the_catalog(english: GuidePage, german: GuidePage) -> None:
+    for phrase in phrases_of(english.name):
+        assert phrase.written(german=True) in german.markdown, REWRITE
+
+
+@PAGES
+def test_every_line_has_the_numbers_of_the_english_one(english: GuidePage, german: GuidePage) -> None:
+    for line, (theirs, ours) in enumerate(
+        zip(english.markdown.splitlines(), german.markdown.splitlines(), strict=True), 1
+    ):
+        assert numbers(ours) == numbers(theirs), f"{german.name}.md:{line}"
+
+
+def numbers(line: str) -> list[str]:
+    """Every number of a line without its separators: "3.5" and "3,5" are the same, "1,010,000" and "1.010.000" too."""
+    return sorted(re.sub("[.,]", "", number) for number in re.findall(r"\d[\d.,]*", re.sub(r"\]\([^)]*\)", "", line)))
 
 
 def test_every_german_page_has_an_english_page() -> None:

@@ -11,13 +11,14 @@ from qwendesk.core.paths import guide_folder
 from qwendesk.help.guide import INDEX, GuidePage, read_guide
 from tests.docs.commands import check_command_line, command_lines, is_typed, without_blocks
 from tests.docs.window import is_label, unknown_shortcuts
+from tools.guide_numbers import phrases_of
 from tools.guide_pcs import tables_of
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = guide_folder()
 GUIDE = read_guide(FOLDER)
 MOST_BYTES = 120_000
-REWRITE = "python tools/guide_pcs.py writes the tables"
+REWRITE = "python tools/guide_pcs.py writes the tables and the numbers"
 FOR_THE_README = {"chat-light.png"}
 
 
@@ -123,6 +124,12 @@ def test_shortcuts_exist_in_the_window(page: GuidePage) -> None:
 def test_tables_match_the_planner(page: GuidePage) -> None:
     for table in tables_of(page.name):
         assert table in page.markdown, REWRITE
+
+
+@pages()
+def test_numbers_in_sentences_are_those_of_the_catalog(page: GuidePage) -> None:
+    for phrase in phrases_of(page.name):
+        assert phrase.written(german=False) in page.markdown, REWRITE
 
 
 @pages()
