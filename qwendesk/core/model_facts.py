@@ -9,7 +9,7 @@ from qwendesk.core.translation import mark
 # Regular expression for a layer's expert tensors after "blk.<layer>."; the same as llama.cpp's for --n-cpu-moe.
 EXPERT_TENSORS = r"ffn_(up|down|gate|gate_up)_(ch|)exps"
 
-# The table that llama.cpp can read row by row from the file: the n-grams of Qwen3.8-Flash-Next (28.8 GB).
+# The table that llama.cpp can read row by row from the file: the n-grams of Qwen3.8-Flash-Next (26.8 GB).
 LAZY_TABLE = "per_layer_token_embd.weight"
 
 BASE_MODEL = mark("This is a base model: it continues text and wasn't trained to chat.")
