@@ -34,13 +34,22 @@ from qwendesk.models.offers import make_choices, make_offers
 from qwendesk.models.purpose_texts import PURPOSE_TITLES, benchmark_texts
 from qwendesk.models.purposes import PURPOSES, Choice
 from qwendesk.models.ranking import BEST_FIRST, QuantOffer
-from qwendesk.models.view.offer_texts import licence_text, pc_text, quality_text, size_text, table_text
+from qwendesk.models.view.offer_texts import (
+    licence_text,
+    other_engines_texts,
+    pc_text,
+    quality_text,
+    size_text,
+    table_text,
+)
 from qwendesk.models.view.speed_texts import expected_text
 from qwendesk.settings.service import SettingsService
 
 EXIT_FOUND, EXIT_NOTHING_FITS = 0, 1
 # Choices in the text; --json has all.
 _SHOWN = 3
+# What --json has of a speed in another engine.
+_OTHER_ENGINE = ("engine", "gpus", "ram_gb", "range", "quant", "source", "date")
 # What the planner leaves of the memory that is free now.
 _HEADROOM_BYTES = 512 * MIB
 # Nothing that would read its weights from the drive again and again is recommended, so there is no such place.
@@ -152,6 +161,8 @@ def _choice_json(choice: Choice, pc: Pc, measured: Mapping[str, float]) -> dict[
         "expected_tok_s": [round(each, 1) for each in speed],
         "speed_source": source,
         "speeds": _speeds_json(quant),
+        "speed_engine": "llama.cpp",
+        "other_engines": [{key: getattr(each, key) for key in _OTHER_ENGINE} for each in choice.offer.other_speeds],
         "reason": choice.reason,
         "drawback": choice.drawback,
         "licence": {"name": licence.name, "restriction": licence.restriction},
@@ -220,6 +231,7 @@ def _choice_lines(number: int, choice: Choice, measured: Mapping[str, float]) ->
         tr("Why: {0}", choice.reason),
         tr("But: {0}", choice.drawback),
         *([table] if (table := table_text(quant.fit)) else []),
+        *other_engines_texts(offer),
         *(tr("Results: {0}", each) for each in benchmark_texts(offer)),
         *(tr("Quant: {0}", quality_text(each, offer)) for each in quant.quality),
         licence_text(offer.model.licence),

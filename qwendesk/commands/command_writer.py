@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from qwendesk.commands.safetensors_commands import mlx_command, sglang_command, vllm_arguments
+from qwendesk.commands.safetensors_commands import in_docker, mlx_command, sglang_command, vllm_arguments
 from qwendesk.commands.serving import Serving
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.option_rules import lora_adapter
@@ -49,7 +49,7 @@ def command(
     if kind == "ollama":
         return _modelfile(load, answer)
     if kind == "vllm":
-        return _vllm(load, answer, vllm_arguments(load, answer, serving, windows=windows))
+        return _vllm(load, answer, serving, windows=windows)
     if kind == "sglang":
         _, sampling = _vllm_options(load, answer)
         return sglang_command(load, answer, sampling, serving, windows=windows)
@@ -276,13 +276,14 @@ def _chosen(load: LoadOptions, answer: GenerationOptions) -> Iterator[tuple[Entr
                 yield entry, value
 
 
-def _vllm(load: LoadOptions, answer: GenerationOptions, about_model: tuple[Args, list[str]]) -> str:
-    (repo, *model_args), notes = about_model
+def _vllm(load: LoadOptions, answer: GenerationOptions, serving: Serving, *, windows: bool) -> str:
+    (repo, *model_args), notes = vllm_arguments(load, answer, serving, windows=windows)
     options, sampling = _vllm_options(load, answer)
     args = ["vllm", "serve", repo, *options]
     if repo == load.model and load.chat_template_file:
         args += ["--chat-template", load.chat_template_file]
     args += [*model_args, "--override-generation-config", json.dumps(sampling)]
+    notes += in_docker("vLLM", args[2:], serving)
     return "\n".join([shlex.join(args), *(f"# {note}" for note in notes)])
 
 

@@ -11,7 +11,8 @@ Hugging Face publishes in several widths. Sizes are estimates: published folders
 import json
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
@@ -48,7 +49,7 @@ def vllm_arguments(
     repo, notes = fitting_repository(load, serving, "vLLM")
     split = best_split(serving.cards, serving.n_heads, serving.n_kv_heads)
     args = [repo, "--host", "127.0.0.1", "--port", "8000"]
-    args += _sizes(split, "--tensor-parallel-size", "--pipeline-parallel-size")
+    args += _tensor_and_pipeline(split)
     args += ["--gpu-memory-utilization", f"{memory_share(serving.cards):g}", "--enable-prefix-caching"]
     if load.rope_scaling == "yarn" and load.rope_freq_scale:
         args += _yarn(load, repo, "--hf-overrides", "VLLM_ALLOW_LONG_MAX_MODEL_LEN=1", notes)
@@ -57,7 +58,57 @@ def vllm_arguments(
     args += ["--reasoning-parser", "qwen3", "--enable-auto-tool-choice", "--tool-call-parser", "qwen3_coder"]
     if not answer.enable_thinking:
         args += ["--default-chat-template-kwargs", '{"enable_thinking": false}']
-    return args, [*notes, *_pc_notes("vLLM", serving, split, windows=windows)]
+    drafts = ["--speculative-config", json.dumps({"method": "mtp", "num_speculative_tokens": load.draft_n_max})]
+    args += _drafts(load, repo, split, drafts, notes)
+    notes += _pc_notes("vLLM", serving, split, windows=windows)
+    bench = ["vllm", "bench", "throughput", "--model", repo, "--dataset-name", "random", "--input-len", "1024"]
+    bench += ["--output-len", "256", "--num-prompts", "64", *_tensor_and_pipeline(split)]
+    notes.append(f"How fast this PC is with many requests at once: {shlex.join(bench)}")
+    return args, notes
+
+
+def in_docker(program: str, args: Sequence[str], serving: Serving) -> list[str]:
+    """Return the form of a command for Docker; [] where a container would have no model or no GPU.
+
+    `args` follow the image's name. The port stays this PC's own, though the server listens to all in its container.
+    Sources: docs.vllm.ai "Using Docker", docs.sglang.io "Install SGLang", method 3.
+    """
+    makers = {card.maker for card in serving.cards}
+    image, port = _IMAGES.get((program, "amd" in makers), ("", 0))
+    if not serving.base_repo or not image or serving.is_mac:
+        return []
+    gpus = "--device /dev/kfd --device /dev/dri --group-add video" if "amd" in makers else "--gpus all"
+    inside = shlex.join("0.0.0.0" if before == "--host" else word for before, word in pairwise(("", *args)))
+    return [
+        f"In Docker: docker run --rm {gpus} --ipc=host -p 127.0.0.1:{port}:{port} "
+        f"-e HF_HOME=/models -v ~/.cache/huggingface:/models {image} {inside}"
+    ]
+
+
+# Images of a program, for NVIDIA's cards and for AMD's, with its port. SGLang's for AMD are for servers.
+_IMAGES: Mapping[tuple[str, bool], tuple[str, int]] = MappingProxyType(
+    {
+        ("vLLM", False): ("vllm/vllm-openai:latest", 8000),
+        ("vLLM", True): ("vllm/vllm-openai-rocm:latest", 8000),
+        ("SGLang", False): ("lmsysorg/sglang:latest", 30000),
+    }
+)
+
+
+def _drafts(load: LoadOptions, repo: str, split: Split, flags: list[str], notes: list[str]) -> list[str]:
+    """Return the flags for drafts by the model's own head (MTP), if they are wanted and possible; else say what is.
+
+    vLLM and SGLang draft only where each card has a part of every layer (docs.vllm.ai, "Speculative Decoding").
+    """
+    if not _WITH_TEXT_CONFIG.search(repo):
+        return []
+    if split.pipeline > 1:
+        notes.append("Drafts (MTP) don't work with a pipeline of cards.")
+        return []
+    if load.speculative == "mtp":
+        return flags
+    notes.append(f"Drafts (MTP) make a single answer faster, many at once often slower: {shlex.join(flags)}")
+    return []
 
 
 def sglang_command(
@@ -75,11 +126,19 @@ def sglang_command(
         variable = "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1"
         args += _yarn(load, repo, "--json-model-override-args", variable, notes)
     args += ["--reasoning-parser", "qwen3", "--tool-call-parser", "qwen3_coder"]
+    drafts = ["--speculative-algorithm", "NEXTN", "--speculative-num-steps", str(load.draft_n_max)]
+    drafts += ["--speculative-eagle-topk", "1", "--speculative-num-draft-tokens", str(load.draft_n_max + 1)]
+    args += _drafts(load, repo, split, drafts, notes)
     notes.append(f"SGLang takes these with each request, not here: {json.dumps(dict(sampling))}")
     if not answer.enable_thinking:
         notes.append('So does thinking: {"chat_template_kwargs": {"enable_thinking": false}}')
     notes += _pc_notes("SGLang", serving, split, windows=windows)
+    notes += in_docker("SGLang", args, serving)
     return "\n".join([shlex.join(args), *(f"# {note}" for note in notes)])
+
+
+def _tensor_and_pipeline(split: Split) -> list[str]:
+    return _sizes(split, "--tensor-parallel-size", "--pipeline-parallel-size")
 
 
 def _sizes(split: Split, tensor: str, pipeline: str) -> list[str]:

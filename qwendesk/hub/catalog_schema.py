@@ -208,6 +208,8 @@ class SpeedReport(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknow
     """Place of the weights, as in `FitLabel.kind`; "" if unknown."""
     on_cpu: int | None = None
     """Expert layers, or else layers, in RAM; None if unknown."""
+    engine: str = "llama.cpp"
+    """The program that it was measured with."""
     has_old_engine: bool = False
     """Measured before the engine computed the recurrent layers on this kind of GPU. Not valid any more."""
     is_unusual: bool = False
@@ -260,6 +262,9 @@ class Contents(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     quality: tuple[Quality, ...] = ()
     benchmarks: tuple[Benchmark, ...] = ()
     speeds: tuple[SpeedReport, ...] = ()
+    """Of llama.cpp alone."""
+    other_speeds: tuple[SpeedReport, ...] = ()
+    """Of engines that QwenDesk doesn't have, for models that they run much faster."""
     notes: tuple[QuantNote, ...] = ()
     cut_offs: tuple[CutOff, ...] = ()
     superseded: tuple[Superseded, ...] = ()

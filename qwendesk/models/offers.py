@@ -243,6 +243,7 @@ def _offer(catalog: Catalog, model: CatalogModel, repository: Repository, pc: Pc
         mmproj_path=mmproj.path if mmproj is not None else "",
         mmproj_bytes=mmproj.n_bytes if mmproj is not None else 0,
         benchmarks=tuple(each for each in catalog.contents.benchmarks if each.model == model.id),
+        other_speeds=tuple(each for each in catalog.contents.other_speeds if each.model == model.id),
     )
 
 

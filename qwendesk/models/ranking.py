@@ -115,6 +115,8 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     """0 without a vision projector."""
     benchmarks: tuple[Benchmark, ...] = ()
     """Published figures of the model."""
+    other_speeds: tuple[SpeedReport, ...] = ()
+    """Speeds of the model in engines that QwenDesk doesn't have."""
     is_hero: bool = False
 
     @property

@@ -2,7 +2,8 @@
 
 import hashlib
 import ssl
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -11,6 +12,8 @@ from qwendesk.core.served_model import reach_of
 from qwendesk.core.translation import tr
 
 _API_SUFFIXES: Final = ("/v1/chat/completions", "/v1/models", "/v1")
+# Where the API isn't at the root: Docker Model Runner's (docs.docker.com, "DMR REST API").
+_PATHS: Final[Mapping[int | None, str]] = MappingProxyType({12434: "/engines"})
 _LONGEST: Final = 300
 
 
@@ -34,7 +37,7 @@ def read_address(text: str) -> str:
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     path = parts.path.rstrip("/")
     ending = next((suffix for suffix in _API_SUFFIXES if path.endswith(suffix)), "")
-    path = path.removesuffix(ending)
+    path = path.removesuffix(ending) or _PATHS.get(port, "")
     return f"{parts.scheme}://{host}{f':{port}' if port is not None else ''}{path}"
 
 

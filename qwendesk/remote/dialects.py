@@ -2,7 +2,9 @@
 
 Sources: llama.cpp tools/server/README.md and server-common.cpp (b11312), docs.vllm.ai "OpenAI-Compatible Server",
 docs.sglang.ai "OpenAI APIs", docs.ollama.com "OpenAI compatibility", lmstudio.ai/docs/developer/openai-compat, and for
-LM Studio's and Ollama's reasoning_effort their issue trackers (lmstudio-bug-tracker#2057, ollama#14820).
+LM Studio's and Ollama's reasoning_effort their issue trackers (lmstudio-bug-tracker#2057, ollama#14820). Strata's and
+FreeToken's are what their servers read of a request (serve/frontend.py of Niko1221/Strata, api_models.py of
+FlashML-org/FreeToken, October 2026).
 """
 
 from collections.abc import Mapping
@@ -14,7 +16,10 @@ import msgspec
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.settings import table
 
-ServerKind = Literal["llama-server", "lmstudio", "ollama", "vllm", "sglang", "qwendesk", "other"]
+ServerKind = Literal[
+    "llama-server", "lmstudio", "ollama", "vllm", "sglang", "qwendesk", "strata", "freetoken", "lemonade", "jan",
+    "koboldcpp", "docker", "exo", "other",
+]  # fmt: skip
 
 _SETTINGS: Final = {key: entry.setting for key, entry in table(GenerationOptions).items()}
 _LLAMA_SAMPLING: Final = MappingProxyType(
@@ -24,6 +29,7 @@ _LLAMA_SAMPLING: Final = MappingProxyType(
 _OF_THE_WORKER: Final = ("break_loops", "logit_bias", "context_overflow", "chat_format")
 _VLLM_SAMPLING: Final = MappingProxyType({key: _SETTINGS[key].vllm for key in _LLAMA_SAMPLING if _SETTINGS[key].vllm})
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
+_TOP_K: Final[Mapping[str, str]] = MappingProxyType({"top_k": "top_k"})
 
 
 class ServerDialect(msgspec.Struct, frozen=True):
@@ -69,6 +75,13 @@ DIALECTS: Final[Mapping[ServerKind, ServerDialect]] = MappingProxyType(
         "lmstudio": ServerDialect("LM Studio", MappingProxyType({"top_k": "top_k", "repeat_penalty": "repeat_penalty"}),
                             "effort"),
         "ollama": ServerDialect("Ollama", thinking="effort", reasoning_key="reasoning"),
+        "strata": ServerDialect("Strata", _TOP_K, "template"),
+        "freetoken": ServerDialect("FreeToken", _TOP_K, "template"),
+        "lemonade": ServerDialect("Lemonade"),
+        "jan": ServerDialect("Jan"),
+        "koboldcpp": ServerDialect("KoboldCpp"),
+        "docker": ServerDialect("Docker Model Runner"),
+        "exo": ServerDialect("exo"),
         "other": ServerDialect("OpenAI-compatible server"),
     }
 )  # fmt: skip

@@ -10,12 +10,14 @@ from typing import Final
 import psutil
 
 from qwendesk.core.errors import QwenDeskError
+from qwendesk.remote.addresses import read_address
 from qwendesk.remote.connection import Connection
 from qwendesk.remote.inspection import find_kind, list_models
 from qwendesk.remote.servers import RemoteServer
 
-# llama-server, LM Studio, Ollama, vLLM, SGLang, and what people choose beside them.
-USUAL_PORTS: Final = (8080, 1234, 11434, 8000, 30000, 8001, 5000)
+# llama-server and Strata, LM Studio, Ollama, vLLM, SGLang, FreeToken, Lemonade, Jan, KoboldCpp, Docker Model Runner,
+# exo, and what people choose beside them.
+USUAL_PORTS: Final = (8080, 1234, 11434, 8000, 30000, 1919, 13305, 1337, 5001, 12434, 52415, 8001, 5000)
 # QwenDesk's: looked for on other PCs only, because this window needs no server to reach its own model.
 OWN_PORT: Final = 8765
 _AT_ONCE: Final = 128
@@ -44,7 +46,7 @@ async def _look_at(places: Sequence[tuple[str, int]], found: FoundServer, *, con
         async with limit:
             if not await _is_open(host, port, connect_s):
                 return
-        server = await _server_at(f"http://{host}:{port}", of_other_pcs=host != "127.0.0.1")
+        server = await _server_at(read_address(f"http://{host}:{port}"), of_other_pcs=host != "127.0.0.1")
         if server is not None:
             found(server)
 

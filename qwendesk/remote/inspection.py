@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -68,6 +69,12 @@ _NUM_CTX: Final = re.compile(r"^num_ctx[ \t]+(\d{1,9})$", re.MULTILINE)
 _MOST_MODELS: Final = 1000
 _LONGEST_NAME: Final = 300
 _LARGEST: Final = 10**15
+# Whom the models belong to, by the programs that say so in /v1/models.
+_OWNERS: Final[Mapping[str, ServerKind]] = MappingProxyType(
+    {"freetoken": "freetoken", "lemonade": "lemonade", "koboldcpp": "koboldcpp", "docker": "docker", "exo": "exo"}
+)
+# Of Qwen3.8-Flash-Next, Strata's only model: as its template names them, the last one is the default.
+_STRATA_EFFORTS: Final = ("low", "medium", "xhigh")
 _UNSWITCHABLE: Final = mark("The server has no switch for this model's thinking that QwenDesk knows.")
 
 
@@ -91,18 +98,28 @@ class ModelOnServer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def find_kind(connection: Connection) -> ServerKind:
-    """Return what answers at the address. Raises ServerError if nothing does, or if it refuses the key."""
+    """Return what answers at the address. Raises ServerError if nothing does, or if it refuses the key.
+
+    Several programs also speak the API of llama-server, Ollama or vLLM, so what names itself comes first.
+    """
+    listed = await connection.find("/v1/models") or {}
+    owners = {str(row.get("owned_by")).lower() for row in _dicts(listed.get("data"))}
+    named = next((kind for owner, kind in _OWNERS.items() if owner in owners), None)
+    if named is not None:
+        return named
     props = await connection.find("/props")
     if props is not None and "qwendesk" in str(props.get("build_info", "")).lower():
         return "qwendesk"
     if props is not None and "default_generation_settings" in props:
-        return "llama-server"
+        return "strata" if await _is_strata(connection, props) else "llama-server"
     lm_studio = await connection.find("/api/v1/models") or {}
     if any("key" in each for each in _dicts(lm_studio.get("models"))):
         return "lmstudio"
     lm_studio = await connection.find("/api/v0/models") or {}
     if any("max_context_length" in each for each in _dicts(lm_studio.get("data"))):
         return "lmstudio"
+    if "all_models_loaded" in (await connection.find("/api/v1/health") or {}):
+        return "lemonade"  # without a model, which would name it
     ollama = await connection.find("/api/version") or {}
     if isinstance(ollama.get("version"), str):
         return "ollama"
@@ -112,7 +129,16 @@ async def find_kind(connection: Connection) -> ServerKind:
     vllm = await connection.find("/version") or {}
     if isinstance(vllm.get("version"), str):
         return "vllm"
-    return "other"
+    # Jan has this without its key, and its list of models names nobody.
+    described = (await connection.find("/openapi.json") or {}).get("info")
+    return "jan" if isinstance(described, dict) and str(described.get("title")).startswith("Jan ") else "other"
+
+
+async def _is_strata(connection: Connection, props: Mapping[str, Any]) -> bool:
+    """Return whether a server with llama-server's properties is Strata. It leaves out an unknown version."""
+    if str(props.get("build_info", "")).lower().startswith("strata") or any("strata" in key.lower() for key in props):
+        return True
+    return str((await connection.find("/health") or {}).get("service", "")).strip().lower() == "strata"
 
 
 async def list_models(connection: Connection, kind: ServerKind) -> tuple[ModelOnServer, ...]:
@@ -134,7 +160,7 @@ async def inspect_model(connection: Connection, kind: ServerKind, name: str) -> 
     Raises ServerError, also if there is no such model.
     """
     model = _chosen(connection.server.title, await list_models(connection, kind), name)
-    if kind in ("llama-server", "qwendesk"):
+    if kind in ("llama-server", "qwendesk", "strata"):
         return await _inspect_by_props(connection, kind, model)
     if kind == "vllm":
         return await _inspect_vllm(connection, model)
@@ -142,6 +168,9 @@ async def inspect_model(connection: Connection, kind: ServerKind, name: str) -> 
         return await _inspect_ollama(connection, model)
     if kind == "sglang":
         return await _inspect_sglang(connection, model)
+    if kind == "freetoken":
+        template = _template(thinking=bool(model.architecture), tools=True, note=tr(_UNSWITCHABLE))
+        return msgspec.structs.replace(model, template=template)
     return model
 
 
@@ -201,7 +230,9 @@ async def _inspect_by_props(connection: Connection, kind: ServerKind, model: Mod
     can_see = bool(modalities.get("vision")) if is_known and isinstance(modalities, dict) else None
     names = f"{model.name} {props.get('model_path', '')}"
     # QwenDesk renders nothing for others, but leaves out what its model can't do.
-    own = _template(thinking=True, tools=True, note="") if kind == "qwendesk" else None
+    own = _template(thinking=True, tools=True, note="") if kind in ("qwendesk", "strata") else None
+    if own is not None and kind == "strata":
+        own = msgspec.structs.replace(own, reasoning_efforts=_STRATA_EFFORTS, default_effort=_STRATA_EFFORTS[-1])
     return msgspec.structs.replace(
         model,
         n_ctx=_number(settings.get("n_ctx")) if isinstance(settings, dict) else model.n_ctx,

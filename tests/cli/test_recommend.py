@@ -14,7 +14,7 @@ from qwendesk.hub.catalog import load_catalog
 TWO_3090 = ("--gpu", "RTX 3090:24", "--gpu", "RTX 3090:24", "--ram", "64", "--reserve", "1")
 KEYS = [
     "model", "quant", "repository", "file", "fits", "where", "table_on_drive_bytes", "n_ctx", "options",
-    "expected_tok_s", "speed_source", "speeds", "reason", "drawback", "licence",
+    "expected_tok_s", "speed_source", "speeds", "speed_engine", "other_engines", "reason", "drawback", "licence",
 ]  # fmt: skip
 
 
@@ -99,6 +99,19 @@ def test_the_text_has_reason_drawback_results_and_sources() -> None:
     assert "GPQA Diamond 86.0" in done.stdout
     assert "huggingface.co/Qwen/Qwen3.5-35B-A3B, 2026-02-24" in done.stdout
     assert "perplexity 6.589 (+0.6%)" in done.stdout
+
+
+def test_speeds_say_whose_they_are_and_name_a_faster_program_for_that_model() -> None:
+    """Flash-Next is many times as fast in Strata (github.com/Niko1221/Strata, October 2026)."""
+    done = run("--gpu", "RTX 3090:24", "--ram", "64", "--offline", "--purpose", "deep")
+    assert "1. Qwen3.8-Flash-Next" in done.stdout
+    assert "All other speeds of this model here are llama.cpp's." in done.stdout
+    assert "Reported with Strata, another program: 53 tok/s on RTX 5070 with 64 GB of RAM, IQ3_S (" in done.stdout
+    assert done.stdout.count("llama.cpp's") == 1, "other models have no such program"
+    flash, other = recommended("--gpu", "RTX 3090:24", "--ram", "64", "--purpose", "deep")["choices"][:2]
+    assert {each["engine"] for each in flash["other_engines"]} == {"Strata"}
+    assert all(each["source"] and each["date"] for each in flash["other_engines"])
+    assert (flash["speed_engine"], other["other_engines"]) == ("llama.cpp", [])
 
 
 def test_a_pc_that_fits_nothing_gets_an_empty_list_and_status_1() -> None:

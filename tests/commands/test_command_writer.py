@@ -257,7 +257,7 @@ def _said_sampling(kind: CommandKind, text: str) -> dict[str, float]:
         pairs = (line.split()[1:] for line in text.splitlines() if line.startswith("PARAMETER"))
         return {key: float(value) for key, value in pairs if key != "stop"}
     if kind in ("vllm", "sglang"):
-        (values,) = re.findall(r"(\{[^{}]*temperature[^{}]*\})", text)
+        (values,) = set(re.findall(r"(\{[^{}]*temperature[^{}]*\})", text))  # once more in vLLM's form for Docker
         return {key: float(value) for key, value in json.loads(values).items()}
     said = shlex.split(text, comments=True)
     flags = {

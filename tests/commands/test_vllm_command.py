@@ -102,6 +102,45 @@ def test_pcs_that_vllm_does_not_run_on_are_told_so() -> None:
         assert "MLX does" in text(serving(64, maker="apple"), kind=kind)
 
 
+def docker(made: str) -> list[str]:
+    (line,) = [line for line in made.splitlines() if line.startswith("# In Docker: ")]
+    return shlex.split(line.removeprefix("# In Docker: "))
+
+
+@pytest.mark.parametrize(("kind", "image", "port"), [("vllm", "vllm/vllm-openai:latest", "8000"),
+                                                     ("sglang", "lmsysorg/sglang:latest", "30000")])  # fmt: skip
+def test_the_same_command_runs_in_docker(kind: CommandKind, image: str, port: str) -> None:
+    outside, inside = words(serving(24, 24), kind=kind), docker(text(serving(24, 24), kind=kind))
+    assert inside[:2] == ["docker", "run"]
+    assert after(inside, "--gpus") == "all"
+    assert after(inside, "-p") == f"127.0.0.1:{port}:{port}", "only this PC reaches it"
+    after_image = inside[inside.index(image) + 1 :]
+    assert after_image[after_image.index("--host") + 1] == "0.0.0.0"
+    assert ["127.0.0.1" if word == "0.0.0.0" else word for word in after_image] == outside[-len(after_image) :]
+    assert "In Docker" not in text(serving(24, repo=""), kind=kind), "a container has no file of this PC"
+    assert "In Docker" not in text(serving(64, maker="apple"), kind=kind)
+    assert ("/dev/kfd" in text(serving(24, maker="amd"), kind=kind)) is (kind == "vllm")
+
+
+def test_drafts_are_taken_over_or_named() -> None:
+    drafting = msgspec.structs.replace(LOAD, speculative="mtp", draft_n_max=2)
+    said = words(serving(80), drafting)
+    assert json.loads(after(said, "--speculative-config")) == {"method": "mtp", "num_speculative_tokens": 2}
+    said = words(serving(80), drafting, "sglang")
+    assert (after(said, "--speculative-num-steps"), after(said, "--speculative-num-draft-tokens")) == ("2", "3")
+    for kind, flag in (("vllm", "--speculative-config"), ("sglang", "--speculative-algorithm")):
+        assert flag not in words(serving(80), kind=kind)
+        assert flag in text(serving(80), kind=kind)
+        assert "don't work with a pipeline" in text(serving(24, 8), drafting, kind)
+        assert flag not in text(serving(24, 8), drafting, kind)
+
+
+def test_vllms_own_measurement_is_named_for_these_cards() -> None:
+    (line,) = [line for line in text(serving(24, 24)).splitlines() if "vllm bench throughput" in line]
+    bench = shlex.split(line.partition(": ")[2])
+    assert (after(bench, "--model"), after(bench, "--tensor-parallel-size")) == (A35 + "-FP8", "2")
+
+
 # How the cards share a model
 
 

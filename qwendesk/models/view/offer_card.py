@@ -20,6 +20,7 @@ from qwendesk.models.view.offer_texts import (
     advice_text,
     licence_text,
     model_facts_text,
+    other_engines_texts,
     quality_short,
     quality_text,
     reason_text,
@@ -73,7 +74,9 @@ class OfferCard(QFrame):
         if self._choice is not None:
             self._column.insertWidget(1, self._make_advice(self._choice))
         if offer.model.licence.restriction:
-            self._column.addWidget(self._make_licence())
+            self._column.addWidget(self._make_note("licence", licence_text(offer.model.licence)))
+        if offer.other_speeds:
+            self._column.addWidget(self._make_note("engines", "\n".join(other_engines_texts(offer))))
         self._column.addWidget(self._why)
 
     @property
@@ -156,13 +159,13 @@ class OfferCard(QFrame):
         advice.setWordWrap(True)
         return advice
 
-    def _make_licence(self) -> QLabel:
-        """Return what the licence restricts, which is to be read before a download."""
-        licence = small_label(licence_text(self._offer.model.licence))
-        licence.setObjectName(f"models.licence.{self._offer.id}")
-        licence.setTextFormat(Qt.TextFormat.PlainText)
-        licence.setWordWrap(True)
-        return licence
+    def _make_note(self, name: str, text: str) -> QLabel:
+        """Return what is to be read before a download: a restriction of the licence, or a faster program."""
+        note = small_label(text)
+        note.setObjectName(f"models.{name}.{self._offer.id}")
+        note.setTextFormat(Qt.TextFormat.PlainText)
+        note.setWordWrap(True)
+        return note
 
     def _shown_fit(self) -> QuantOffer | None:
         """Return the quant whose fit is shown: the recommended one, or the smallest if all are too large."""

@@ -6,8 +6,8 @@ from typing import Final
 from qwendesk.core.devices import short_card_name
 from qwendesk.core.number_format import show_count, show_decimal
 from qwendesk.core.translation import tr, tr_n, unbroken
-from qwendesk.core.units import GIB, show_bytes, show_duration, show_tokens
-from qwendesk.hub.catalog_schema import CatalogModel, Licence, Quality
+from qwendesk.core.units import GIB, show_bytes, show_duration, show_expected, show_tokens
+from qwendesk.hub.catalog_schema import CatalogModel, Licence, Quality, SpeedReport
 from qwendesk.hub.download_queue import DownloadItem
 from qwendesk.models.fit import FitLabel, Pc
 from qwendesk.models.offers import Offers
@@ -148,6 +148,19 @@ def advice_text(choice: Choice) -> str:
     if choice.options.aim == "long_context":
         lines.append(tr("Set the aim Long context in its load options to get this context."))
     return "\n".join(lines)
+
+
+def other_engines_texts(offer: Offer) -> list[str]:
+    """Return that the speeds here are llama.cpp's, and what users report of other engines, in lines."""
+    lines = [tr("All other speeds of this model here are llama.cpp's.")] if offer.other_speeds else []
+    return [_other_engine_text(report) for report in offer.other_speeds] + lines
+
+
+def _other_engine_text(report: SpeedReport) -> str:
+    with_ram = tr("{0} with {1} GB of RAM", " + ".join(report.gpus), f"{report.ram_gb:g}")
+    speed, source = show_expected(report.range), f"{report.source}, {report.date}"
+    return tr("Reported with {0}, another program: {1} tok/s on {2}, {3} ({4}).",
+              report.engine, speed, with_ram, report.quant, source)  # fmt: skip
 
 
 def size_text(offer: Offer, quant: QuantOffer) -> str:

@@ -52,6 +52,14 @@ async def test_one_card_is_recommended_with_its_fit(desk: Desk) -> None:
     assert len([each for each in cards if each.objectName().startswith("models.card.")]) == 1
 
 
+async def test_a_model_that_another_program_runs_faster_says_so(desk: Desk) -> None:
+    """Only its card: the speeds of all other models are comparable."""
+    notes = [each for each in desk.window.findChildren(QLabel) if each.objectName().startswith("models.engines.")]
+    assert [each.objectName() for each in notes if each.isVisible()] == ["models.engines.Qwen3.8-Flash-Next"]
+    assert "Strata" in notes[0].text()
+    assert "llama.cpp's" in notes[0].text()
+
+
 async def test_a_licence_that_restricts_is_on_the_card_with_the_download_button(desk: Desk) -> None:
     """The licence of other models is only named."""
     model = "Qwen3.8-Flash-Next"
