@@ -108,6 +108,10 @@ class _Stream(httpcore2.AsyncNetworkStream):
         return self._server if info == "server_addr" else self._stream.get_extra_info(info)
 
 
+# Turns of the event loop from an accepted connection to its task in `serving`, which alone closes it.
+_TURNS_TO_SERVE = 5
+
+
 @contextlib.asynccontextmanager
 async def running_web(ssl_context: Any = None) -> AsyncIterator[MadeUpWeb]:
     web = MadeUpWeb()
@@ -117,6 +121,8 @@ async def running_web(ssl_context: Any = None) -> AsyncIterator[MadeUpWeb]:
         yield web
     finally:
         server.close()
+        for _ in range(_TURNS_TO_SERVE):
+            await asyncio.sleep(0)
         for task in web.serving:
             task.cancel()
         await asyncio.gather(*web.serving, return_exceptions=True)
