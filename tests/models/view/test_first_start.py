@@ -52,7 +52,7 @@ async def test_card_names_pc_model_size_folder_and_time(desk: Desk) -> None:
     assert desk.text_of("start.folder.size") == "500.0 GB free"
     expect = desk.text_of("start.expect")
     assert "minutes at 50 MB/s (assumed)" in expect
-    assert "71 at 256K (RTX 3090, CUDA, Qwen3.5-35B-A3B UD-Q3_K_XL)" in expect
+    assert "at 10K (RTX 3090, CUDA, Qwen3.5-35B-A3B UD-IQ4_XS)" in expect
     assert desk.text_of("start.quick").startswith("Chat in a minute: Qwen3.5-2B, ")
     assert not desk.is_shown("composer.text")
 
