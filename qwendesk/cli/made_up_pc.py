@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import msgspec
 import psutil
 
-from qwendesk.core.devices import DeviceInfo, DeviceKind
+from qwendesk.core.devices import DeviceInfo, DeviceKind, GpuLink
 from qwendesk.core.errors import BadOption
 from qwendesk.core.plan import MachineMemory
 from qwendesk.core.translation import tr
 from qwendesk.core.units import GIB, show_bytes
-from qwendesk.hardware.gpu_cards import find_card, ram_bandwidth
+from qwendesk.hardware.gpu_cards import find_card, pcie_bandwidth, pcie_rate, ram_bandwidth
 
 # Part of --ram that the system and a browser use.
 SYSTEM_RAM_BYTES = 3 * GIB
@@ -58,6 +58,69 @@ def add_made_up_pc_options(parser: argparse.ArgumentParser) -> None:
         help="the kind of RAM, such as DDR5-6000, DDR4 or DDR4-3200x8 (2 channels by default)",
     )
     add("--reserve", metavar="GIB", type=float, help="VRAM to leave free (default: as in the settings)")
+
+
+def add_link_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "--link",
+        metavar="GENxLANES",
+        dest="links",
+        action="append",
+        default=[],
+        help="the PCIe link of each --gpu in their order, such as 4x16 or 3x4; one alone counts for all",
+    )
+    add(
+        "--nvlink",
+        metavar="N-N",
+        dest="nvlinks",
+        action="append",
+        default=[],
+        help="two of the --gpu that NVLink joins, counted from 0, such as 0-1; repeatable",
+    )
+
+
+def made_up_links(options: argparse.Namespace, devices: Sequence[DeviceInfo]) -> tuple[GpuLink, ...]:
+    """Return how the described GPUs are linked, () if that isn't said. Raises BadOption."""
+    if not options.links and not options.nvlinks:
+        return ()
+    pcie = [pcie_rate(generation, lanes) for generation, lanes in _pcie_links(options, devices)]
+    joined: dict[int, set[int]] = {position: set() for position in range(len(devices))}
+    for text in options.nvlinks:
+        match = re.fullmatch(r"(\d{1,2})-(\d{1,2})", text)
+        first, second = (int(match[1]), int(match[2])) if match else (0, 0)
+        if first == second or not joined.keys() >= {first, second}:
+            raise BadOption(tr("Bad option"), tr('--nvlink takes two of the GPUs, such as 0-1, not "{0}".', text))
+        joined[first].add(second)
+        joined[second].add(first)
+    return tuple(
+        GpuLink(
+            device.name,
+            pcie[position] if pcie else None,
+            tuple(devices[each].name for each in sorted(joined[position])),
+        )
+        for position, device in enumerate(devices)
+    )
+
+
+def with_links(machine: MachineMemory, options: argparse.Namespace) -> MachineMemory:
+    """Return `machine` with the speed of copies over the links that --link says. Raises BadOption."""
+    links = zip(machine.devices, _pcie_links(options, machine.devices), strict=False)
+    speeds = tuple((device.name, pcie_bandwidth(*link)) for device, link in links)
+    return msgspec.structs.replace(machine, pcie_bandwidth=speeds)
+
+
+def _pcie_links(options: argparse.Namespace, devices: Sequence[DeviceInfo]) -> list[tuple[int, int]]:
+    """Return generation and lanes of each GPU's link; [] without --link."""
+    found = []
+    for text in options.links:
+        match = re.fullmatch(r"([1-6])x(1|2|4|8|16)", text.lower())
+        if match is None or not pcie_rate(int(match[1]), int(match[2])):
+            raise BadOption(tr("Bad option"), tr('--link takes GENxLANES such as 4x16, not "{0}".', text))
+        found.append((int(match[1]), int(match[2])))
+    if len(found) > 1 and len(found) != len(devices):
+        raise BadOption(tr("Bad option"), tr("--link stands once, or once for each of the {0} GPUs.", len(devices)))
+    return found * len(devices) if len(found) == 1 else found
 
 
 def is_made_up(options: argparse.Namespace) -> bool:

@@ -13,12 +13,22 @@ from typing import Any
 
 import msgspec
 
-from qwendesk.cli.made_up_pc import add_made_up_pc_options, is_made_up, made_up_machine, size_of, with_ram
+from qwendesk.cli.made_up_pc import (
+    add_link_options,
+    add_made_up_pc_options,
+    is_made_up,
+    made_up_links,
+    made_up_machine,
+    size_of,
+    with_links,
+    with_ram,
+)
 from qwendesk.cli.models_hub import connected_hub, split_name
 from qwendesk.cli.terminal import Interrupts, Terminal
 from qwendesk.commands.command_writer import COMMAND_KINDS, command
 from qwendesk.commands.outgrown import NextStep, next_step
 from qwendesk.commands.serving import Serving, cards_of, kv_bytes_of
+from qwendesk.core.devices import GpuLink
 from qwendesk.core.errors import BadOption, QwenDeskError
 from qwendesk.core.failures import EngineExit, LoadFailure
 from qwendesk.core.file_names import is_mmproj_name
@@ -60,6 +70,7 @@ def add_plan_options(parser: argparse.ArgumentParser) -> None:
     add("--mmproj", metavar="FILE", help="the vision file (default: a matching one in the model's folder)")
     add("--ctx", metavar="N", type=int, help="context length in tokens (default: chosen by the planner)")
     add_made_up_pc_options(parser)
+    add_link_options(parser)
     add(
         "--set",
         metavar="KEY=VALUE",
@@ -96,7 +107,8 @@ async def plan(options: argparse.Namespace, terminal: Terminal, interrupts: Inte
     made = await _plan(options, asked, files, machine)
     if isinstance(made, LoadFailure):
         raise QwenDeskError(made.title, made.sentence)
-    serving = _serving(made, files[0], machine, gpus)
+    links = made_up_links(options, machine.devices) if is_made_up(options) else gpu_links(machine.devices, gpus)
+    serving = _serving(made, files[0], machine, links)
     answer = preset_of_file(files[0], thinking=True)
     step = next_step(made.options, answer, serving, fits=made.fits, windows=sys.platform == "win32")
     if options.command_of:
@@ -118,7 +130,7 @@ async def _machine(options: argparse.Namespace, gpus: Sequence[GpuReading], term
     reserve_gib = SettingsService().options.reserve_gb if options.reserve is None else options.reserve
     reserve_bytes = size_of(reserve_gib, "--reserve")
     if is_made_up(options):
-        return made_up_machine(options, reserve_bytes)
+        return with_links(made_up_machine(options, reserve_bytes), options)
     here = machine_now(
         await devices_here(terminal),
         reserve_bytes=reserve_bytes,
@@ -145,13 +157,13 @@ async def _plan(
     return await exact_plan(*files, machine, asked, engines.dry_run)
 
 
-def _serving(made: Plan, facts: ModelFacts, machine: MachineMemory, gpus: Sequence[GpuReading]) -> Serving:
+def _serving(made: Plan, facts: ModelFacts, machine: MachineMemory, links: Sequence[GpuLink]) -> Serving:
     """Return what a command for a program that doesn't load GGUF files needs to know."""
     model = made.options.model
     repo = split_name(model.removeprefix(_HUB_PREFIX))[0] if model.startswith(_HUB_PREFIX) else ""
     return Serving(
         base_repo=load_catalog().base_repo_of(repo, facts.name, facts.basename, Path(model).name),
-        cards=cards_of(machine.devices, made, gpu_links(machine.devices, gpus)),
+        cards=cards_of(machine.devices, made, links),
         kv_bytes=kv_bytes_of(made),
         n_heads=facts.head_count,
         n_kv_heads=facts.head_count_kv,

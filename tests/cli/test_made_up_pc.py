@@ -4,7 +4,16 @@ import argparse
 
 import pytest
 
-from qwendesk.cli.made_up_pc import SYSTEM_RAM_BYTES, add_made_up_pc_options, made_up_machine
+from qwendesk.cli.made_up_pc import (
+    SYSTEM_RAM_BYTES,
+    add_link_options,
+    add_made_up_pc_options,
+    made_up_links,
+    made_up_machine,
+    with_links,
+)
+from qwendesk.commands.gpu_split import Split, best_split
+from qwendesk.commands.serving import cards_of
 from qwendesk.core.errors import BadOption
 from qwendesk.core.plan import MachineMemory
 from qwendesk.core.units import GIB
@@ -90,3 +99,38 @@ def test_a_size_that_is_no_number_is_refused(text: str) -> None:
 def test_the_threads_of_this_pc_are_not_those_of_another() -> None:
     """`qwendesk plan --command` wrote --threads 2 for any PC, because this one has two cores."""
     assert not machine("--gpu", "RTX 3090:24", "--ram", "64").physical_cores
+
+
+TWO = ("--gpu", "RTX 3090:24", "--gpu", "RTX 3090:24")
+
+
+def split(*arguments: str) -> Split:
+    parser = argparse.ArgumentParser()
+    add_made_up_pc_options(parser)
+    add_link_options(parser)
+    options = parser.parse_args(arguments)
+    devices = with_links(made_up_machine(options, GIB), options).devices
+    return best_split(cards_of(devices, None, made_up_links(options, devices)), 16, 2)
+
+
+@pytest.mark.parametrize(
+    ("links", "tensor", "pipeline"),
+    [
+        (("--link", "4x16"), 2, 1),
+        (("--link", "4x16", "--link", "3x4"), 1, 2),
+        (("--link", "3x4", "--nvlink", "0-1"), 2, 1),
+    ],
+)
+def test_described_links_decide_how_cards_share_a_model(links: tuple[str, ...], tensor: int, pipeline: int) -> None:
+    found = split(*TWO, *links)
+    assert (found.tensor, found.pipeline) == (tensor, pipeline)
+    assert "doesn't know" not in found.reason
+    assert "doesn't know" in split(*TWO).reason
+
+
+@pytest.mark.parametrize(
+    "links", [("--link", "9x16"), ("--link", "fast"), ("--nvlink", "0-2"), ("--nvlink", "1-1"), ("--link", "4x16") * 3]
+)
+def test_links_that_cannot_be_are_refused(links: tuple[str, ...]) -> None:
+    with pytest.raises(BadOption, match="--"):
+        split(*TWO, *links)
