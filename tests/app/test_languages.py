@@ -63,7 +63,11 @@ def _catalog_names() -> set[str]:
     """Names that are the same in every language: of programs, of models, of their licences and of quants."""
     catalog = load_catalog()
     quants = {file.quant for repository in catalog.repositories for file in repository.files if file.quant}
-    return _PROGRAMS | quants | {name for model in catalog.contents.models for name in (model.id, model.licence.name)}
+    others = {
+        name for each in catalog.contents.other_speeds for name in (each.engine, each.source, each.quant, *each.gpus)
+    }
+    names = {name for model in catalog.contents.models for name in (model.id, model.licence.name)}
+    return _PROGRAMS | quants | others | names
 
 
 _CATALOG_NAMES = re.compile("|".join(re.escape(name) for name in sorted(_catalog_names(), key=len, reverse=True)))
