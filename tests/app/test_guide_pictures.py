@@ -55,5 +55,5 @@ def test_pictures_of_a_spill_and_of_the_engine_agree_with_themselves(tmp_path: P
     assert "All numbers are the engine's own" in after("Numbers", engine)
     banner = next(text for text in spill if "sits in shared memory" in text)
     assert "times slower" not in banner
-    now = re.findall(r"→ ([\d.]+) tok/s", banner)[0]
+    now = re.findall(r"to ([\d.]+) tok/s", banner)[0]
     assert f"{now} tok/s" in spill, "the meter shows the speed that the banner names"
