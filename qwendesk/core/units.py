@@ -55,6 +55,12 @@ def show_expected(rates: tuple[float, float]) -> str:
     return low if low == high else f"{low}–{high}"
 
 
+def show_reported(rates: tuple[float, float]) -> str:
+    """Return a speed that somebody measured, (slowest, fastest), as it was reported: "118", "31–41" or "5.6–18"."""
+    low, high = (show_rate(rate) for rate in rates)
+    return low if low == high else f"{low}–{high}"
+
+
 def _two_digits(rate: float) -> str:
     if rate < 3:
         return show_decimal(rate, 0 if f"{rate:.1f}".endswith(".0") else 1)

@@ -6,7 +6,7 @@ from typing import Final
 from qwendesk.core.devices import short_card_name
 from qwendesk.core.number_format import show_count, show_decimal
 from qwendesk.core.translation import tr, tr_n, unbroken
-from qwendesk.core.units import GIB, show_bytes, show_duration, show_expected, show_tokens
+from qwendesk.core.units import GIB, show_bytes, show_duration, show_reported, show_tokens
 from qwendesk.hub.catalog_schema import CatalogModel, Licence, Quality, SpeedReport
 from qwendesk.hub.download_queue import DownloadItem
 from qwendesk.models.fit import FitLabel, Pc
@@ -158,7 +158,7 @@ def other_engines_texts(offer: Offer) -> list[str]:
 
 def _other_engine_text(report: SpeedReport) -> str:
     with_ram = tr("{0} with {1} GB of RAM", " + ".join(report.gpus), f"{report.ram_gb:g}")
-    speed, source = show_expected(report.range), f"{report.source}, {report.date}"
+    speed, source = show_reported(report.range), f"{report.source}, {report.date}"
     return tr("Reported with {0}, another program: {1} tok/s on {2}, {3} ({4}).",
               report.engine, speed, with_ram, report.quant, source)  # fmt: skip
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from qwendesk.core.translation import tr, unbroken
-from qwendesk.core.units import show_expected, show_rate, show_tokens
+from qwendesk.core.units import show_expected, show_rate, show_reported, show_tokens
 from qwendesk.hub.catalog_schema import SpeedReport
 from qwendesk.models.expected_speed import ExpectedSpeed, SpeedRange
 from qwendesk.models.ranking import Offer, QuantOffer
@@ -47,8 +47,8 @@ def speed_cell(quant: QuantOffer, measured_tok_s: float | None) -> str:
         return unbroken(tr("{0} tok/s\nestimated", show_expected(speed.start)))
     depth = speed.speeds[0].depth
     if depth:
-        return unbroken(tr("{0} tok/s\nreported at {1}", show_expected(speed.start), show_tokens(depth)))
-    return unbroken(tr("{0} tok/s\nreported", show_expected(speed.start)))
+        return unbroken(tr("{0} tok/s\nreported at {1}", show_reported(speed.start), show_tokens(depth)))
+    return unbroken(tr("{0} tok/s\nreported", show_reported(speed.start)))
 
 
 def speed_sources(quant: QuantOffer, measured_tok_s: float | None) -> list[str]:
@@ -73,7 +73,7 @@ def _speeds_text(speed: ExpectedSpeed) -> str:
 
 
 def _at_depth(speed: SpeedRange, *, is_first: bool) -> str:
-    rate = show_expected((speed.slow, speed.fast))
+    rate = show_reported((speed.slow, speed.fast))
     if not speed.depth:
         return tr("{0} tok/s at the start", rate)
     depth = show_tokens(speed.depth)
@@ -89,9 +89,9 @@ def _conditions(speed: ExpectedSpeed, model: str) -> str:
 
 
 def _report_text(report: SpeedReport) -> str:
-    rate = tr("{0} tok/s at the start", show_expected(report.range))
+    rate = tr("{0} tok/s at the start", show_reported(report.range))
     if report.depth:
-        rate = tr("{0} tok/s at {1}", show_expected(report.range), show_tokens(report.depth))
+        rate = tr("{0} tok/s at {1}", show_reported(report.range), show_tokens(report.depth))
     known = (
         _cards(report),
         _ram(report),
