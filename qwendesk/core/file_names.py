@@ -14,7 +14,8 @@ _SHARD = re.compile(r"(?P<base>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})(?P<suff
 _MAX_SHARDS = 999
 _QUANT = re.compile(
     r"(?<![A-Za-z0-9])(?:UD-)?"
-    r"(?:I?Q[1-8]_(?:K(?:_[A-Z]{1,3})?|[A-Z]{1,3}|[01](?:_\d_\d)?)|TQ[12]_0|MXFP4(?:_MOE)?|NVFP4|BF16|F16|F32)"
+    r"(?:I?Q[1-8]_(?:K(?:_[A-Z]{1,3})?|[A-Z]{1,3}|[01](?:_\d_\d)?)(?:_R\d{1,2})?|P?TQ[12]_0|PQ2_0"
+    r"|MXFP4(?:_MOE)?|NVFP4|BF16|F16|F32)"
     r"(?![A-Za-z0-9])",
     re.IGNORECASE,
 )

@@ -199,6 +199,35 @@ FINDINGS: Mapping[tuple[FindingCode, str], FindingText] = types.MappingProxyType
                 "quant, or update QwenDesk."
             ),
         ),
+        ("unsupported-arch", "removed-type"): FindingText(
+            "warning",
+            "not_recommended",
+            mark("{name} has tensors of type {tensor_type}, which llama.cpp no longer reads. Choose another quant."),
+        ),
+        ("unsupported-arch", "fork-type"): FindingText(
+            "warning",
+            "not_recommended",
+            mark(
+                "{name} has tensors of type {tensor_type}, which llama.cpp doesn't know. {program} loads it. For "
+                "QwenDesk, choose another quant."
+            ),
+        ),
+        ("unsupported-arch", "unknown-fork"): FindingText(
+            "warning",
+            "not_recommended",
+            mark(
+                "{name} has tensors of type {tensor_type}, a number that llama.cpp doesn't use. Its model card names "
+                "the program that loads it. For QwenDesk, choose another quant."
+            ),
+        ),
+        ("unsupported-arch", "rotated"): FindingText(
+            "warning",
+            "not_recommended",
+            mark(
+                "The weights of {name} are rotated, and with llama.cpp its answers would be nonsense. {program} loads "
+                "it. For QwenDesk, choose another quant."
+            ),
+        ),
         ("unsupported-arch", "architecture"): FindingText(
             "warning",
             "not_recommended",

@@ -19,7 +19,16 @@ from qwendesk.hub.gguf_source import (
     truncated_header,
     truncated_tensors,
 )
-from qwendesk.hub.gguf_types import LIST_VALUE, TENSOR_TYPES, TEXT_VALUE, VALUE_LAYOUTS
+from qwendesk.hub.gguf_types import (
+    FORK_TYPES,
+    LIST_VALUE,
+    PRISM_ML,
+    REMOVED_TYPES,
+    TENSOR_TYPES,
+    TEXT_VALUE,
+    VALUE_LAYOUTS,
+    program_for_type,
+)
 
 MAGIC = b"GGUF"
 # Limit of metadata entries; real files have 20 to 60.
@@ -35,7 +44,10 @@ _KEY_LIMIT = 65_535
 _NAME_LIMIT = 63
 _MAX_ELEMENTS = 2**62
 # Higher numbers are taken for damage, not for a future format.
-_MAX_VERSION, _MAX_TYPE = 99, 255
+_MAX_VERSION, _MAX_TYPE = 99, FORK_TYPES.stop - 1
+# Keys of files whose weights are rotated, whatever their type. llama.cpp would load those in its own types, such as
+# Q2_0, and answer nonsense, because it doesn't rotate what it multiplies them with (PrismML-Eng/llama.cpp#242).
+_ROTATION = "prism.hadamard."
 # How many characters of a key a message shows.
 _SHOWN = 80
 _DEFAULT_ALIGNMENT = 32
@@ -115,6 +127,9 @@ def read_header(source: ByteSource) -> GgufHeader:
     for _ in range(n_values):
         metadata.read_entry()
     tensors, offsets = _read_tensors(cursor, n_tensors)
+    if any(key.startswith(_ROTATION) for key in metadata.values):
+        values: Mapping[str, Value] = {"name": cursor.name, "program": PRISM_ML}
+        raise _unsupported(tr("Made for another program"), "rotated", values)
     needed_bytes = _check_data(cursor, metadata.values, tensors, offsets)
     return GgufHeader(
         values=metadata.values,
@@ -243,14 +258,24 @@ def _tensor(file_name: str, name: str, shape: tuple[int, ...], type_number: int)
     if kind is None and type_number > _MAX_TYPE:
         raise damaged_header(file_name, tr('Its tensor "{0}" has the unknown type {1}.', name, show_count(type_number)))
     if kind is None:
-        values: Mapping[str, Value] = {"name": file_name, "tensor": name, "tensor_type": type_number}
-        raise _unsupported(tr("Tensor type not supported"), "tensor-type", values)
+        raise _unknown_type(file_name, name, type_number)
     elements = math.prod(shape)
     row = shape[0] if shape else 1
     if elements > _MAX_ELEMENTS or row % kind.block:
         impossible = tr('Its tensor "{0}" can\'t have the shape {1} with type {2}.', name, shape, kind.name)
         raise damaged_header(file_name, impossible)
     return TensorFacts(name=name, type=kind.name, shape=shape, n_bytes=elements // kind.block * kind.n_bytes)
+
+
+def _unknown_type(file_name: str, tensor_name: str, type_number: int) -> BadHeader:
+    """Return the error for a type that the engine doesn't know, by who else does."""
+    values: Mapping[str, Value] = {"name": file_name, "tensor": tensor_name, "tensor_type": type_number}
+    if program := program_for_type(type_number):
+        return _unsupported(tr("Made for another program"), "fork-type", {**values, "program": program})
+    case = "unknown-fork" if type_number in FORK_TYPES else "tensor-type"
+    return _unsupported(
+        tr("Tensor type not supported"), "removed-type" if type_number in REMOVED_TYPES else case, values
+    )
 
 
 def _check_data(

@@ -63,6 +63,21 @@ TENSOR_TYPES: Mapping[int, TensorType] = types.MappingProxyType(
     }
 )
 
+# Numbers of types that llama.cpp had and has removed.
+REMOVED_TYPES = frozenset({4, 5, 31, 32, 33, 36, 37, 38})
+# Programs made from llama.cpp whose files it can't load.
+PRISM_ML = "PrismML's llama.cpp (github.com/PrismML-Eng/llama.cpp)"
+IK_LLAMA = "ik_llama.cpp (github.com/ikawrakow/ik_llama.cpp)"
+# From this number on types belong to such programs: llama.cpp itself counts up from 0 and has reached 42.
+FORK_TYPES = range(100, 400)
+# PQ2_0 and PTQ1_0 (ggml-org/llama.cpp#29058, 2026-09-18).
+_PRISM_ML_TYPES = frozenset({142, 143})
+# From Q6_0 to IQ1_KT, and layouts for CPUs such as Q4_K_R4 (ggml.h of ik_llama.cpp).
+_IK_LLAMA_TYPES = (*range(133, 142), *range(144, 159), *range(202, 234), *range(335, 400))
+# Quants in file names, as those programs call them. The others are llama.cpp's.
+_PRISM_ML_QUANT = re.compile(r"PQ2_0|PTQ1_0")
+_IK_LLAMA_QUANT = re.compile(r"Q6_0|IQ[2-6]_K|IQ[2-5]_KS|IQ4_KSS|IQ2_KL|IQ[1-4]_KT|IQ[12]_BN|.+_R(?:4|8|16)")
+
 # Metadata value types of fixed size, by GGUF's number.
 VALUE_LAYOUTS: Mapping[int, struct.Struct] = types.MappingProxyType(
     {
@@ -147,6 +162,20 @@ _ARCHITECTURE_NAMES = """
 DRAFT_ARCHITECTURES = ("dflash", "eagle3")
 # `general.architecture` of every model that the engine loads. "clip" is not among them: it means an mmproj.
 SUPPORTED_ARCHITECTURES = frozenset(_ARCHITECTURE_NAMES.split())
+
+
+def program_for_type(type_number: int) -> str:
+    """Return the program made from llama.cpp that has this tensor type, with its address; "" if unknown."""
+    if type_number in _PRISM_ML_TYPES:
+        return PRISM_ML
+    return IK_LLAMA if type_number in _IK_LLAMA_TYPES else ""
+
+
+def program_for_quant(quant: str) -> str:
+    """Return the program that a quant, named as in file names, was made for, with its address; "" for llama.cpp's."""
+    if _PRISM_ML_QUANT.fullmatch(quant):
+        return PRISM_ML
+    return IK_LLAMA if _IK_LLAMA_QUANT.fullmatch(quant) else ""
 
 
 def quant_name(file_type: int, file_name: str) -> str:

@@ -13,6 +13,7 @@ from qwendesk.core.observed import Observed
 from qwendesk.hub.catalog_schema import CatalogModel, Licence, Repository
 from qwendesk.hub.catalog_updates import CatalogStore
 from qwendesk.hub.download_plan import mmproj_for
+from qwendesk.hub.gguf_types import program_for_quant
 from qwendesk.hub.remote import FoundRepo, RemoteFile, Sort
 from qwendesk.hub.remote_header import remote_facts
 from qwendesk.models.fit import FitLabel, Pc, estimate_fit, estimate_mmproj, plan_fit
@@ -51,6 +52,8 @@ class RepoFile(msgspec.Struct, frozen=True, kw_only=True):
     mmproj_bytes: int = 0
     """Size of the vision projector that is downloaded with it."""
     fit: FitLabel | None = None
+    program: str = ""
+    """The program that it was made for, with its address, if the name of its quant says that it's not llama.cpp."""
 
 
 class OpenedRepo(msgspec.Struct, frozen=True, kw_only=True):
@@ -219,11 +222,13 @@ def repo_files(files: Sequence[RemoteFile]) -> tuple[RepoFile, ...]:
             continue
         shards = [file] if shard is None else [each for each in files if each.path in shard.siblings]
         projector = mmproj_for(file, files)
+        quant = quant_in_name(file.path)
         items.append(
             RepoFile(
                 path=file.path,
                 name=model_name(file.path),
-                quant=quant_in_name(file.path),
+                quant=quant,
+                program=program_for_quant(quant),
                 n_bytes=sum(each.n_bytes for each in shards),
                 n_shards=len(shards),
                 date=(file.date or "")[:10],

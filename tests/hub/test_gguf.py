@@ -8,8 +8,9 @@ import pytest
 
 from qwendesk.core import paths
 from qwendesk.core.errors import BadModelFile
+from qwendesk.core.file_names import quant_in_name
 from qwendesk.hub.gguf import facts_of, read_facts, read_file_facts
-from qwendesk.hub.gguf_types import FILE_TYPES, TENSOR_TYPES, quant_name
+from qwendesk.hub.gguf_types import FILE_TYPES, TENSOR_TYPES, program_for_quant, quant_name
 from tests.gguf_files import Q4_K, mmproj_values, model_values, tensor, write_cut, write_model
 from tools.gguf_writer import Value
 
@@ -64,6 +65,29 @@ def test_file_types_match_the_gguf_package() -> None:
     for kind in gguf.LlamaFileType:
         if kind is not gguf.LlamaFileType.GUESSED:
             assert FILE_TYPES[int(kind)] == kind.name.removeprefix("MOSTLY_").removeprefix("ALL_")
+
+
+@pytest.mark.parametrize(
+    ("name", "quant", "program"),
+    [
+        ("Ternary-Bonsai-2-27B-PQ2_0.gguf", "PQ2_0", "PrismML-Eng/llama.cpp"),
+        ("Ternary-Bonsai-2-27B-PTQ1_0.gguf", "PTQ1_0", "PrismML-Eng/llama.cpp"),
+        ("Qwen3.8-27B-IQ4_KS.gguf", "IQ4_KS", "ik_llama.cpp"),
+        ("Qwen3.8-27B-smol-IQ2_KL-00001-of-00002.gguf", "IQ2_KL", "ik_llama.cpp"),
+        ("Qwen3.8-27B-IQ5_K.gguf", "IQ5_K", "ik_llama.cpp"),
+        ("Qwen3.8-27B-Q4_K_R4.gguf", "Q4_K_R4", "ik_llama.cpp"),
+        ("Qwen3.8-27B-IQ4_NL.gguf", "IQ4_NL", ""),
+        ("Qwen3.8-27B-IQ3_XXS.gguf", "IQ3_XXS", ""),
+        ("Qwen3.8-27B-Q4_K_M.gguf", "Q4_K_M", ""),
+        ("Qwen3.8-27B-UD-Q2_K_XL.gguf", "UD-Q2_K_XL", ""),
+        ("Bonsai-8B-Q1_0.gguf", "Q1_0", ""),
+        ("model-TQ1_0.gguf", "TQ1_0", ""),
+    ],
+)
+def test_a_quant_of_another_program_is_known_by_its_name(name: str, quant: str, program: str) -> None:
+    assert quant_in_name(name) == quant
+    assert program in program_for_quant(quant)
+    assert bool(program) == bool(program_for_quant(quant))
 
 
 def test_version_2_reads_like_version_3(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from qwendesk.core.errors import BadModelFile
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.hub.gguf import facts_of, read_facts
+from qwendesk.hub.gguf_source import BadHeader
 from tests.gguf_files import Q4_K, header_of, model_values, raw_header, tensor, write_cut, write_model
 from tools.gguf_writer import Tensor, text_bytes
 
@@ -164,6 +165,8 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
     "tensor with 4 billion dimensions": lambda: one_tensor("w", 2**32 - 1, (), 0, 0),
     "tensor of an unknown type": lambda: one_tensor("w", 1, (32,), 99, 0),
     "tensor of a removed type": lambda: one_tensor("w", 1, (32,), 4, 0),
+    "tensor of another program's type": lambda: one_tensor("w", 1, (32,), 142, 0),
+    "tensor of a type beyond all programs": lambda: one_tensor("w", 1, (32,), 400, 0),
     "tensor beyond all numbers": lambda: one_tensor("w", 4, (2**40, 2**40, 2**40, 2**40), 0, 0),
     "tensor with a broken block": lambda: one_tensor("w", 1, (33,), 8, 0),
     "tensor data far away": lambda: one_tensor("w", 1, (32,), 0, 2**62),
@@ -173,6 +176,7 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
 
 UNSUPPORTED = (
     "big-endian", "version 0", "version 1", "version 4", "tensor of an unknown type", "tensor of a removed type",
+    "tensor of another program's type",
 )  # fmt: skip
 
 
@@ -186,6 +190,41 @@ def test_hostile_headers_are_called_damaged(name: str) -> None:
 
 def test_big_endian_is_named() -> None:
     assert "big-endian" in refusal(HOSTILE["big-endian"]()).sentence
+
+
+@pytest.mark.parametrize(
+    ("number", "case", "program"),
+    [
+        (142, "fork-type", "PrismML-Eng/llama.cpp"),
+        (143, "fork-type", "PrismML-Eng/llama.cpp"),
+        (133, "fork-type", "ik_llama.cpp"),
+        (144, "fork-type", "ik_llama.cpp"),
+        (158, "fork-type", "ik_llama.cpp"),
+        (212, "fork-type", "ik_llama.cpp"),
+        (399, "fork-type", "ik_llama.cpp"),
+        (100, "unknown-fork", ""),
+        (300, "unknown-fork", ""),
+        (31, "removed-type", ""),
+        (43, "tensor-type", ""),
+    ],
+)
+def test_a_type_of_another_program_names_it_and_never_says_update(number: int, case: str, program: str) -> None:
+    error = refusal(one_tensor("w", 1, (32,), number, 0))
+
+    assert isinstance(error, BadHeader)
+    assert error.case == case
+    assert program in error.sentence
+    assert ("update QwenDesk" in error.sentence) == (case == "tensor-type")
+
+
+def test_rotated_weights_are_refused_though_their_type_is_known() -> None:
+    """As Ternary-Bonsai 2 in Q2_0 has them: llama.cpp loads it and answers nonsense."""
+    values = model_values(prism__hadamard__block_size=1024)
+
+    error = refusal(header_of(values, [Tensor("w", (64,), 42, ())]) + bytes(64))
+
+    assert error.kind == "unsupported_architecture"
+    assert "PrismML-Eng/llama.cpp" in error.sentence
 
 
 SPARSE_SIZE = 2**40

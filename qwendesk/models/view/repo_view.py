@@ -129,7 +129,10 @@ class RepoView(QFrame):
         self._buttons = []
         if items:
             named = _named_file(self._named, items)
-            in_order = sorted(items, key=lambda item: (item is not named, item.fit.rank if item.fit is not None else 0))
+            in_order = sorted(
+                items,
+                key=lambda item: (item is not named, bool(item.program), item.fit.rank if item.fit is not None else 0),
+            )
             self._show_named(named)
             self._table = FileTable("hub.files", [self._line(item) for item in in_order])
             self._column.addWidget(self._table)
@@ -152,7 +155,7 @@ class RepoView(QFrame):
         words = tr("{0} with vision file", size) if item.mmproj_bytes else size
         if item.n_shards > 1:
             words = tr_n("{1}, {0} shard", "{1}, {0} shards", item.n_shards, words)
-        fit = fit_chip(item.fit) if item.fit is not None else QLabel()
+        fit = fit_chip(item.fit) if item.fit is not None and not item.program else QLabel()
         fit.setObjectName(f"hub.fit.{item.name}")
         date = small_label(show_date(item.date))
         get = file_button()
@@ -165,6 +168,7 @@ class RepoView(QFrame):
             fit=fit,
             detail=date,
             button=get,
+            notes=(WrappingLabel(tr("Not for QwenDesk, but for {0}.", item.program)),) if item.program else (),
             # The file that was named is among the first, even if it doesn't fit.
             fits=item.fit is None or item.fit.kind != "too_large" or item is _named_file(self._named, (item,)),
         )

@@ -70,6 +70,21 @@ async def test_search_then_open_shows_files_with_sizes_and_fit(hub: FakeHub, des
     assert desk.is_shown(f"hub.hit.{REPO}")
 
 
+async def test_a_file_for_another_program_names_it(hub: FakeHub, desk: Desk) -> None:
+    """As prism-ml's Ternary-Bonsai, beside a quant that runs here."""
+    hub.add("someone/Tern-4B-gguf", "Tern-4B-PQ2_0.gguf", header_of(model_values()) + bytes(20_000))
+    hub.add("someone/Tern-4B-gguf", "Tern-4B-Q4_K_M.gguf", header_of(model_values()) + bytes(40_000))
+    await search(desk, "Tern")
+    desk.click("hub.open.someone/Tern-4B-gguf")
+    await desk.until(lambda: desk.has("hub.fit.Tern-4B-Q4_K_M") and desk.is_shown("hub.fit.Tern-4B-Q4_K_M"))
+
+    texts = [label.text() for label in desk.window.findChildren(QLabel) if label.isVisible()]
+    assert [text for text in texts if "PrismML" in text] == [
+        "Not for QwenDesk, but for PrismML's llama.cpp (github.com/PrismML-Eng/llama.cpp)."
+    ]
+    assert not desk.is_shown("hub.fit.Tern-4B-PQ2_0")
+
+
 async def test_the_header_says_whether_mtp_is_inside(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
     values = model_values(qwen35moe__block_count=41, qwen35moe__nextn_predict_layers=1)
     hub.add("someone/New-4B-GGUF", "New-4B-Q4_K_M.gguf", header_of(values) + bytes(40_000))
