@@ -1,5 +1,7 @@
 """Real models through the real worker, and through a plain loop over the low-level API in this process."""
 
+from __future__ import annotations
+
 import contextlib
 import ctypes
 import itertools
@@ -146,6 +148,27 @@ class PlainLoop:
             if len(answer) == n_tokens:
                 return answer
             tokens = [best]
+
+    def drawn(self, prompt: Sequence[int], n_tokens: int, samplers: Sequence[C.llama_sampler_p]) -> list[bytes]:
+        """The tokens that llama.cpp's own samplers draw one after the other, from an empty memory."""
+        C.llama_memory_clear(C.llama_get_memory(self._ctx), True)
+        chain = C.llama_sampler_chain_init(C.llama_sampler_chain_default_params())
+        for sampler in samplers:
+            C.llama_sampler_chain_add(chain, sampler)
+        answer: list[bytes] = []
+        tokens = list(prompt)
+        while len(answer) < n_tokens:
+            self._decode(tokens)
+            tokens = [C.llama_sampler_sample(chain, self._ctx, -1)]
+            if C.llama_vocab_is_eog(self._vocab, tokens[0]):
+                break
+            answer.append(self.piece(tokens[0]))
+        C.llama_sampler_free(chain)
+        return answer
+
+    @property
+    def n_vocab(self) -> int:
+        return int(self._n_vocab)
 
     def _decode(self, tokens: Sequence[int]) -> None:
         row = (C.llama_token * len(tokens))(*tokens)

@@ -3,9 +3,13 @@
 SmolLM2 belongs to `make test`. Gemma, whose sliding windows need checkpoints, belongs to `make soak`.
 """
 
-from collections.abc import Iterator
-from pathlib import Path
+from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import llama_cpp.llama_cpp as C  # noqa: N812
 import pytest
 
 from qwendesk.core.messages import text_message
@@ -69,6 +73,51 @@ def test_answers_are_those_of_a_plain_loop(worker: WorkerProcess, loop: PlainLoo
     assert [token.piece for token in written] == [token.piece for token in expected]
     assert [token.logprob for token in written] == pytest.approx([token.logprob for token in expected], abs=1e-3)
     assert answer.stop_reason == ("max_tokens" if len(expected) == N_TOKENS else "eos")
+
+
+SAMPLINGS = {
+    "general": {"top_k": 20, "top_p": 0.95, "temperature": 1.0, "presence_penalty": 1.5},
+    "coding": {"top_k": 20, "top_p": 0.95, "temperature": 0.6, "presence_penalty": 0.0},
+    "all_at_once": {
+        "top_k": 100, "top_p": 0.99, "min_p": 0.01, "temperature": 1.4, "repeat_penalty": 1.2,
+        "frequency_penalty": 0.3, "presence_penalty": 0.7, "penalty_last_n": 12, "logit_bias": ("28=-2.5", "260=1.25"),
+    },
+    "greedy": {"temperature": 0.0, "presence_penalty": 1.5, "repeat_penalty": 1.1},
+}  # fmt: skip
+
+
+def llama_cpp_samplers(n_vocab: int, seed: int, values: Mapping[str, Any]) -> list[C.llama_sampler_p]:
+    """llama.cpp's own samplers with the values of an answer's options, in its order."""
+    biases = (C.llama_logit_bias * len(values.get("logit_bias", ())))()
+    for slot, text in zip(biases, values.get("logit_bias", ()), strict=True):
+        slot.token, slot.bias = int(text.split("=")[0]), float(text.split("=")[1])
+    penalties = (values.get("repeat_penalty", 1.0), values.get("frequency_penalty", 0.0), values["presence_penalty"])
+    changes = [
+        C.llama_sampler_init_logit_bias(n_vocab, len(biases), biases),
+        C.llama_sampler_init_penalties(n_vocab, values.get("penalty_last_n", N_CTX), *penalties),
+    ]
+    if not values["temperature"]:
+        return [*changes, C.llama_sampler_init_greedy()]
+    return [
+        *changes,
+        C.llama_sampler_init_top_k(values["top_k"]),
+        C.llama_sampler_init_top_p(values["top_p"], 1),
+        C.llama_sampler_init_min_p(values.get("min_p", 0.0), 1),
+        C.llama_sampler_init_temp(values["temperature"]),
+        C.llama_sampler_init_dist(seed),
+    ]
+
+
+@SMOLLM2_ONLY
+@pytest.mark.parametrize("values", SAMPLINGS.values(), ids=SAMPLINGS)
+def test_a_seed_draws_what_llama_cpps_own_samplers_draw(
+    worker: WorkerProcess, loop: PlainLoop, values: Mapping[str, Any]
+) -> None:
+    for seed, question in enumerate(QUESTIONS[:4]):
+        prompt = prompt_of(loop, loop.chat_template(), question)
+        expected = loop.drawn(prompt, N_TOKENS, llama_cpp_samplers(loop.n_vocab, seed, values))
+        answer = ask(worker, question, N_TOKENS, seed=seed, **values)
+        assert [token.piece for token in tokens_of(answer)] == expected
 
 
 @SMOLLM2_ONLY

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qwendesk.engine.worker.engine_calls import SEQUENCE, EngineFault, check
+from qwendesk.engine.worker.logits import Row
 from qwendesk.engine.worker.mtp_head import MtpHead
 from qwendesk.engine.worker.prompt import Vocabulary
 
@@ -100,6 +101,10 @@ class LoadedModel:
         check(C.llama_decode(self.ctx, batch))
         if self.head is not None:
             self.head.follow(tokens, position)
+
+    def logits(self, row: int) -> Row:
+        """Return a row of the last decode's logits: -1 is the last one. It is the engine's own memory."""
+        return np.ctypeslib.as_array(C.llama_get_logits_ith(self.ctx, row), (self.n_vocab,))
 
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:
         """Return the token ids of `text`, with nothing added. Control tokens are only recognized if `special`."""

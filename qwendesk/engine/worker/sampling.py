@@ -1,4 +1,4 @@
-"""Choose the next token with llama.cpp's sampler chain, and with a grammar that tells which token may come next."""
+"""Choose the next token with llama.cpp's samplers, and with a grammar that tells which token may come next."""
 
 from __future__ import annotations
 
@@ -20,14 +20,9 @@ from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.grammar_bounds import check_grammar_bounds
 from qwendesk.core.translation import mark
 from qwendesk.engine.protocol import GRAMMAR_EXIT_CODE, AnswerToken, TokenLogprob
+from qwendesk.engine.worker.logits import MOST_LIKELY, TOKEN_DATA, Candidates, LogitChanges, Row, likeliest
 from qwendesk.engine.worker.model import ANY_BYTE, LoadedModel
 from qwendesk.engine.worker.schema_grammar import json_grammar
-
-# struct llama_token_data.
-TOKEN_DATA = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
-
-# Items of TOKEN_DATA.
-Candidates = np.ndarray[tuple[int], np.dtype[np.void]]
 
 # Ways to go on at one place. To compare one with each token of a large vocabulary takes 3 ms.
 _MANY_WAYS = 100
@@ -145,9 +140,9 @@ def ended_if_stuck(stuck_s: Callable[[], float], report: Callable[[], None]) -> 
         thread.join()
 
 
-def token_array(data: Candidates) -> C.llama_token_data_array:
+def token_array(data: Candidates, *, is_sorted: bool = False) -> C.llama_token_data_array:
     return C.llama_token_data_array(
-        data=data.ctypes.data_as(ctypes.POINTER(C.llama_token_data)), size=len(data), selected=-1, sorted=False
+        data=data.ctypes.data_as(ctypes.POINTER(C.llama_token_data)), size=len(data), selected=-1, sorted=is_sorted
     )
 
 
@@ -186,11 +181,17 @@ class Sampler:
         self._model = model
         self._grammar = TokenGrammar(model, grammar) if grammar else None
         try:
-            self._chain = _chain(model, options)
+            self._changes = _changes(model, options)
         except BadRequest:
             if self._grammar is not None:
                 self._grammar.close()
             raise
+        self._chain = _chain(model, options)
+        self._takes_best = options.temperature == 0
+        # 0: the whole row is needed. DRY changes logits of any tokens.
+        self._n_likeliest = options.top_k if options.top_k <= MOST_LIKELY else 0
+        if options.dry_multiplier > 0:
+            self._takes_best, self._n_likeliest = False, 0
         self._call_grammar: TokenGrammar | None = None
         self._candidates: Candidates | None = None
 
@@ -213,7 +214,9 @@ class Sampler:
 
         -1 is the last row, -2 the one before it.
         """
-        return int(C.llama_sampler_sample(self._chain, self._model.ctx, row))
+        token = self._draw(row)
+        self._accept(token)
+        return token
 
     def next_by_grammar(self, is_free: Callable[[int], bool], row: int) -> int:
         """Sample the next token of an answer that must follow the grammar, and accept it.
@@ -253,13 +256,13 @@ class Sampler:
         """
         token = self._draw(row)
         if is_free(token):
-            C.llama_sampler_accept(self._chain, token)
+            self._accept(token)
             return token
         if token in excluded or not grammar.allows(token):
             token = self._draw(row, grammar, excluded)
             if token in excluded or not grammar.allows(token):
                 dead_end()
-        C.llama_sampler_accept(self._chain, token)
+        self._accept(token)
         grammar.accept(token)
         return token
 
@@ -268,7 +271,7 @@ class Sampler:
 
         Neither sampling options nor a grammar change them.
         """
-        logits = np.ctypeslib.as_array(C.llama_get_logits_ith(self._model.ctx, row), (self._model.n_vocab,))
+        logits = self._model.logits(row)
         peak = float(logits.max())
         log_sum = peak + math.log(float(np.exp(logits - peak).sum(dtype=np.float64)))
         ids = np.argpartition(-logits, n_likeliest)[:n_likeliest]
@@ -281,7 +284,7 @@ class Sampler:
 
         Tokens in `excluded` are left out. The token is not accepted.
         """
-        logits = np.ctypeslib.as_array(C.llama_get_logits_ith(self._model.ctx, -1), (self._model.n_vocab,))
+        logits = self._model.logits(-1)
         for token in np.argsort(-logits)[:_MAX_TRIED].tolist():
             piece = self._model.piece(token)
             if piece and (piece.startswith(remaining) or remaining.startswith(piece)) and token not in excluded:
@@ -292,7 +295,7 @@ class Sampler:
 
     def replay(self, token: int, *, by_grammar: bool) -> None:
         """Accept a token of an answer that is continued. Raise BadRequest if the grammar forbids it."""
-        C.llama_sampler_accept(self._chain, token)
+        self._accept(token)
         if self._grammar is None or not by_grammar:
             return
         if not self._grammar.allows(token):
@@ -305,41 +308,62 @@ class Sampler:
             )
         self._grammar.accept(token)
 
+    def _accept(self, token: int) -> None:
+        self._changes.accept(token)
+        C.llama_sampler_accept(self._chain, token)
+
     def _draw(self, row: int, grammar: TokenGrammar | None = None, excluded: Collection[int] = ()) -> int:
+        logits = self._model.logits(row)
+        with self._changes.made_in(logits):
+            if grammar is None:
+                if self._takes_best:
+                    return int(logits.argmax())
+                found = likeliest(logits, self._n_likeliest) if self._n_likeliest else None
+                if found is not None:
+                    return self._chosen(found, is_sorted=True)
+            candidates = self._whole_row(logits)
+        if excluded:
+            candidates["logit"][list(excluded)] = -np.inf
+        if grammar is not None:
+            grammar.restrict(candidates)
+        return self._chosen(candidates, is_sorted=False)
+
+    def _whole_row(self, logits: Row) -> Candidates:
         if self._candidates is None:
-            self._candidates = np.zeros(self._model.n_vocab, dtype=TOKEN_DATA)
-        logits = np.ctypeslib.as_array(C.llama_get_logits_ith(self._model.ctx, row), (self._model.n_vocab,))
-        self._candidates["id"] = np.arange(self._model.n_vocab, dtype=np.int32)
+            self._candidates = np.zeros(len(logits), dtype=TOKEN_DATA)
+        self._candidates["id"] = np.arange(len(logits), dtype=np.int32)
         self._candidates["logit"] = logits
         self._candidates["p"] = 0
-        if excluded:
-            self._candidates["logit"][list(excluded)] = -np.inf
-        if grammar is not None:
-            grammar.restrict(self._candidates)
-        array = token_array(self._candidates)
+        return self._candidates
+
+    def _chosen(self, candidates: Candidates, *, is_sorted: bool) -> int:
+        array = token_array(candidates, is_sorted=is_sorted)
         C.llama_sampler_apply(self._chain, ctypes.byref(array))
         return int(array.data[array.selected].id)
 
 
+def _changes(model: LoadedModel, options: GenerationOptions) -> LogitChanges:
+    return LogitChanges(
+        _biases(model, options),
+        window=model.n_ctx if options.penalty_last_n < 0 else options.penalty_last_n,
+        repeat=options.repeat_penalty,
+        frequency=options.frequency_penalty,
+        presence=options.presence_penalty,
+    )
+
+
 def _chain(model: LoadedModel, options: GenerationOptions) -> C.llama_sampler_p:
-    """Return the samplers in llama.cpp's default order, without those that would have no effect."""
+    """Return the samplers in llama.cpp's default order, without those that would have no effect.
+
+    Biases and penalties, which come first, are in the row of logits already.
+    """
     params = C.llama_sampler_chain_default_params()
     params.no_perf = True
-    biases = _biases(model, options)
     chain: C.llama_sampler_p = C.llama_sampler_chain_init(params)
 
     def add(sampler: C.llama_sampler_p) -> None:
         C.llama_sampler_chain_add(chain, sampler)
 
-    if biases is not None:
-        add(C.llama_sampler_init_logit_bias(model.n_vocab, len(biases), biases))
-    window = model.n_ctx if options.penalty_last_n < 0 else options.penalty_last_n
-    if window and (options.repeat_penalty != 1 or options.frequency_penalty or options.presence_penalty):
-        add(
-            C.llama_sampler_init_penalties(
-                model.n_vocab, window, options.repeat_penalty, options.frequency_penalty, options.presence_penalty
-            )
-        )
     if options.dry_multiplier > 0:
         window = model.n_ctx if options.dry_penalty_last_n < 0 else options.dry_penalty_last_n
         breakers = (ctypes.c_char_p * len(_DRY_BREAKERS))(*_DRY_BREAKERS)
@@ -368,23 +392,21 @@ def _chain(model: LoadedModel, options: GenerationOptions) -> C.llama_sampler_p:
     return chain
 
 
-def _biases(model: LoadedModel, options: GenerationOptions) -> ctypes.Array[C.llama_logit_bias] | None:
-    if not options.logit_bias:
-        return None
-    array = (C.llama_logit_bias * len(options.logit_bias))()
-    for slot, text in zip(array, options.logit_bias, strict=True):
+def _biases(model: LoadedModel, options: GenerationOptions) -> list[tuple[int, float]]:
+    found = []
+    for text in options.logit_bias:
         token, _, bias = text.partition("=")
         try:
-            slot.token, slot.bias = int(token), float(bias)
+            found.append((int(token), float(bias)))
         except ValueError:
             raise BadRequest(
                 mark("Invalid logit bias"), mark('"{0}" must look like TOKEN=BIAS, both numbers.'), text
             ) from None
-        if not 0 <= slot.token < model.n_vocab or slot.bias != slot.bias:
+        if not 0 <= found[-1][0] < model.n_vocab or math.isnan(found[-1][1]):
             raise BadRequest(
                 mark("Invalid logit bias"), mark('"{0}": this model has tokens 0 to {1}.'), text, model.n_vocab - 1
             )
-    return array
+    return found
 
 
 def _grammar_text(options: GenerationOptions) -> str:
