@@ -29,7 +29,7 @@ from qwendesk.core.messages import ImagePart, Message, TextPart, text_message
 from qwendesk.core.options import DecidedOptions
 from qwendesk.core.stats import AnswerStats
 from qwendesk.engine.client import WorkerClient
-from qwendesk.engine.process import SHORT_SPIN
+from qwendesk.engine.process import SHORT_SPIN, SPIN_VARIABLE
 from qwendesk.engine.protocol import Delta, Finished, Generate, LoadReport
 from tools import bench_model
 
@@ -292,7 +292,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, default=psutil.cpu_count(logical=False) or 1)
     chosen = parser.parse_args()
-    os.environ.setdefault(*SHORT_SPIN)  # before the engine's library is loaded: the bare loop waits like the worker
+    # Before the engine's library is loaded: the bare loop waits like the worker.
+    os.environ.setdefault(SPIN_VARIABLE, SHORT_SPIN)
     model = generated_model(chosen.size)
     lines = asyncio.run(measure(model, chosen.rounds, chosen.threads))
     print(f"\n{model.name}, {chosen.threads} threads, {chosen.rounds} rounds, medians\n")

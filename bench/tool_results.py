@@ -29,7 +29,7 @@ from qwendesk.core.options import DecidedOptions
 from qwendesk.core.stats import AnswerStats
 from qwendesk.engine import protocol
 from qwendesk.engine.client import WorkerClient
-from qwendesk.engine.process import SHORT_SPIN
+from qwendesk.engine.process import SHORT_SPIN, SPIN_VARIABLE
 from tests.engine.worker.templates import QWEN_LIKE
 from tools import bench_model
 
@@ -158,7 +158,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--threads", type=int, default=1)
     chosen = parser.parse_args()
-    os.environ.setdefault(*SHORT_SPIN)  # before the engine's library is loaded: the bare loop waits like the worker
+    # Before the engine's library is loaded: the bare loop waits like the worker.
+    os.environ.setdefault(SPIN_VARIABLE, SHORT_SPIN)
     model = generated_model(chosen.size)
     with tempfile.TemporaryDirectory() as folder:
         template = Path(folder) / "template.jinja"

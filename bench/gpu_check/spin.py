@@ -7,9 +7,9 @@ import statistics
 
 from bench.gpu_check.models import Models, long_question, running_engine
 from qwendesk.core.options import LoadOptions
-from qwendesk.engine.process import SHORT_SPIN
+from qwendesk.engine.process import CARD_SPIN, SHORT_SPIN, SPIN_VARIABLE
 
-_COUNTS = (SHORT_SPIN[1], "3000", "10000", "100000")
+_COUNTS = (SHORT_SPIN, "3000", CARD_SPIN, "100000")
 _EXPERTS_IN_RAM = (0, 20)
 _ROUNDS = 3
 
@@ -17,10 +17,10 @@ _ROUNDS = 3
 async def check_spin(models: Models) -> int:
     """Print the table. Returns 0."""
     model = models.random()
-    print(f"| {SHORT_SPIN[0]} | experts in RAM | generation, tok/s |\n|--:|--:|--:|", flush=True)
+    print(f"| {SPIN_VARIABLE} | experts in RAM | generation, tok/s |\n|--:|--:|--:|", flush=True)
     for layers in _EXPERTS_IN_RAM:
         for count in _COUNTS:
-            async with running_engine({SHORT_SPIN[0]: count}) as engine:
+            async with running_engine({SPIN_VARIABLE: count}) as engine:
                 wanted = LoadOptions(model=str(model), n_ctx=8_192, n_cpu_moe=layers, n_gpu_layers="all")
                 plan = await engine.plan(wanted)
                 await engine.load(plan.options)

@@ -16,7 +16,15 @@ from qwendesk.core.translation import tr
 from qwendesk.core.units import show_bytes
 from qwendesk.engine.contract import AnswerItem, AnswerStream, EngineClient
 from qwendesk.engine.load_failures import cancelled_load, classify_load
-from qwendesk.engine.process import UNRESPONSIVE, WorkerProcess, start_problem, worker_command
+from qwendesk.engine.process import (
+    SHORT_SPIN,
+    UNRESPONSIVE,
+    WorkerProcess,
+    spin_count,
+    start_problem,
+    worker_command,
+    worker_environment,
+)
 from qwendesk.engine.protocol import (
     Acknowledged,
     AnswerNow,
@@ -162,6 +170,8 @@ class WorkerClient:
         self._subscribers = Subscribers[EngineEvent]()
         self._worker: WorkerProcess | None = None
         self._welcome: Welcome | None = None
+        self._spin = SHORT_SPIN
+        """With which the worker was started, or the next one is."""
         self._start_lock = asyncio.Lock()
         self._ids = itertools.count(1)
         self._replies: dict[int, Reply] = {}
@@ -188,7 +198,7 @@ class WorkerClient:
                 await self._worker.wait_until_exited()
             if self._worker is not None and self._welcome is not None:
                 return self._welcome
-            environment = await self._environment()
+            environment = worker_environment(await self._environment(), spin=self._spin)
             if self._is_closed():
                 return closed_exit()
             self._subscribers.notify(WorkerStarting())
@@ -210,6 +220,10 @@ class WorkerClient:
 
     async def load(self, options: DecidedOptions) -> LoadReport | LoadFailure:
         welcome = await self.start()
+        if isinstance(welcome, Welcome) and self._spin != (spin := spin_count(options, welcome.backends)):
+            self._spin = spin
+            await self.unload()
+            welcome = await self.start()
         if isinstance(welcome, EngineExit):
             return self._load_failed(classify_load(welcome, options))
         self._subscribers.notify(LoadAsked(options))

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from qwendesk.core.failures import EngineExit
+from qwendesk.core.options import DecidedOptions
 from qwendesk.core.processes import own_command, with_source_tree
 from qwendesk.core.translation import mark, tr
 from qwendesk.engine.load_failures import KILLED_CODE, count_memory_kills, describe_exit
@@ -61,14 +62,32 @@ def start_problem(error: OSError, command: Sequence[str]) -> str:
 #
 # With the long default, one other busy program on the PC slows decoding down from 87 to 4 tok/s. With this value it is
 # 44 tok/s, but 3% slower on an idle PC. docs/adr/006-short-spin.md has the measurement.
-SHORT_SPIN = ("GOMP_SPINCOUNT", "1000")
+SPIN_VARIABLE = "GOMP_SPINCOUNT"
+SHORT_SPIN = "1000"
+# With experts in RAM, the threads wait 50 to 150 us for the card in each layer (measured on an H200). 10,000 rounds
+# take 150 us on cores whose pause is as short as Zen's, and 300 us on Intel's. No card has shown the gain yet.
+CARD_SPIN = "10000"
 
 
-def worker_environment(extra: Mapping[str, str]) -> dict[str, str]:
-    """Return this process's environment with `extra`, so that a worker runs the same code and finds its libraries."""
+def spin_count(options: DecidedOptions, backends: Sequence[str]) -> str:
+    """Return for how many rounds the engine's threads should spin for a load. GNU OpenMP reads it once, at its start.
+
+    Long enough to wait for a graphics card where it works in turn with experts in RAM, short otherwise.
+    """
+    has_card = options.n_gpu_layers != 0 and any(name != "CPU" for name in backends)
+    in_ram = (pattern for pattern in options.override_tensor if pattern.rpartition("=")[2].upper().startswith("CPU"))
+    has_experts_in_ram = options.n_cpu_moe > 0 or any("exps" in pattern for pattern in in_ram)
+    return CARD_SPIN if has_card and has_experts_in_ram else SHORT_SPIN
+
+
+def worker_environment(extra: Mapping[str, str], *, spin: str = SHORT_SPIN) -> dict[str, str]:
+    """Return this process's environment with `extra`, so that a worker runs the same code and finds its libraries.
+
+    `spin` is a result of `spin_count`; what the user's own environment says of it comes first.
+    """
     environment = {key: value for key, value in os.environ.items() if key.upper() not in _STALE_VARIABLES}
     environment.update(extra)
-    environment.setdefault(*SHORT_SPIN)
+    environment.setdefault(SPIN_VARIABLE, spin)
     return with_source_tree(environment)
 
 
@@ -100,7 +119,7 @@ class WorkerProcess:
         on_exit: Callable[["WorkerProcess", EngineExit], None],
         environment: Mapping[str, str],
     ) -> "WorkerProcess":
-        """Start a worker, with `environment` added to this process's own. Raise OSError if that fails."""
+        """Start a worker with `environment`, of `worker_environment`. Raise OSError if that fails."""
         if sys.platform == "win32":
             flags = subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP
         else:
@@ -111,7 +130,7 @@ class WorkerProcess:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             limit=LINE_LIMIT_BYTES,
-            env=worker_environment(environment or {}),
+            env=environment,
             creationflags=flags,
             start_new_session=True,  # Ctrl-C in a terminal must only reach the app, which then stops the worker
         )

@@ -4,12 +4,14 @@ import asyncio
 import gc
 import sys
 
+import msgspec
 import psutil
 import pytest
 
 from qwendesk.core.failures import EngineExit, LoadFailure
 from qwendesk.core.messages import ImagePart
 from qwendesk.engine.client import WorkerClient
+from qwendesk.engine.process import CARD_SPIN, SHORT_SPIN
 from qwendesk.engine.protocol import (
     Delta,
     Devices,
@@ -56,6 +58,21 @@ async def test_load_stream_measure_probe_and_unload(make):
     assert Delta not in kinds
     assert Measured not in kinds, "counting tokens meanwhile must not look like the end of an answer"
     assert events[-1] == WorkerExited(None)
+
+
+async def test_experts_in_ram_beside_a_card_get_a_worker_whose_threads_spin_longer(make, monkeypatch):
+    monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)
+    client = make("has a card")
+    with_experts_in_ram = msgspec.structs.replace(MODEL, n_cpu_moe=3)
+    workers = []
+    for options in (MODEL, MODEL, with_experts_in_ram, with_experts_in_ram, MODEL):
+        assert isinstance(await client.load(options), LoadReport)
+        welcome = await client.start()
+        workers.append((client.worker_pid, welcome.system_info))
+    pids = [pid for pid, _ in workers]
+    assert [spin for _, spin in workers] == [SHORT_SPIN, SHORT_SPIN, CARD_SPIN, CARD_SPIN, SHORT_SPIN]
+    assert [pids[0] == pids[1], pids[1] == pids[2], pids[2] == pids[3], pids[3] == pids[4]] == [True, False] * 2
+    assert not any(psutil.pid_exists(pid) for pid in pids[:4])
 
 
 async def test_stale_gpu_folders_do_not_reach_the_worker(make, monkeypatch):

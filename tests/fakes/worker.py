@@ -83,9 +83,16 @@ class FakeWorker:
             self.send(p.RequestFailed(id=request.id, title="Versions differ", sentence="Install both again."))
             return
         environment = " ".join(key for key in ("CUDA_PATH", "HIP_PATH") if key in os.environ)
+        backends = ()
+        if self.manner == "has a card":
+            backends, environment = ("CUDA", "CPU"), os.environ["GOMP_SPINCOUNT"]
         self.send(
             p.Welcome(
-                id=request.id, version=p.PROTOCOL_VERSION, package_version="0.0", system_info=environment, backends=()
+                id=request.id,
+                version=p.PROTOCOL_VERSION,
+                package_version="0.0",
+                system_info=environment,
+                backends=backends,
             )
         )
 
