@@ -118,6 +118,11 @@ FILES: dict[str, tuple[bytes, Callable[[Path], object], object]] = {
         lambda file: CatalogStore(folder=file.parent).read_last(),
         LastLookUp(),
     ),
+    "speed-reports.json": (
+        b'[{"model": "\xff"}]',
+        lambda file: CatalogStore(folder=file.parent).read_reports(),
+        (),
+    ),
     "hashes.json": (b'{"\xff": []}', lambda file: HashMemory(file).recall(file), None),
     "model-headers.msgpack": (
         b"\x82\xa6format\xa1\xff\xa7headers\x80",

@@ -17,7 +17,7 @@ from qwendesk.bench.table import BenchRow
 from qwendesk.core.benchmarks import Divergence, TextScore
 from qwendesk.core.units import GIB, MIB
 
-OutputFormat = Literal["md", "csv", "json", "jsonl"]
+OutputFormat = Literal["md", "row", "csv", "json", "jsonl"]
 # llama-bench's short names of columns; the others have the names of the options.
 _COLUMN_NAMES: Mapping[str, str] = MappingProxyType(
     {

@@ -1,6 +1,7 @@
 """What was measured, kept in a small file: for each PC and model the latest runs."""
 
 import datetime
+import math
 from collections.abc import Sequence
 from pathlib import Path, PurePath
 
@@ -10,11 +11,14 @@ import psutil
 from qwendesk.bench.table import BenchRow
 from qwendesk.core import paths
 from qwendesk.core.devices import DeviceInfo, default_gpus, short_card_name
+from qwendesk.core.failures import LoadFailure
 from qwendesk.core.json_file import JsonFile
 from qwendesk.core.model_titles import model_title
 from qwendesk.core.options import DecidedOptions
 from qwendesk.core.units import GIB
-from qwendesk.engine.protocol import LoadReport
+from qwendesk.engine.protocol import Devices, LoadReport
+from qwendesk.engines.load_decision import facts_for, machine_now
+from qwendesk.hardware.memory_estimate import memory_use
 
 # How many runs of one model on one PC are kept.
 _MOST_RUNS = 5
@@ -40,8 +44,14 @@ class BenchRecord(msgspec.Struct, frozen=True, kw_only=True):
     n_params: int
     size_bytes: int
     backend: str
+    cards: tuple[str, ...] = ()
+    """The GPUs that it used, each with its memory: "RTX 3090 24 GB"."""
     engine: str
     """Version of llama-cpp-python."""
+    planned_bytes: int = 0
+    """Memory on all devices by the planner's formulas; 0 if unknown."""
+    used_bytes: int = 0
+    """Memory on all devices as the engine allocated it; 0 if it didn't say."""
     options: DecidedOptions
     """Load options, without paths."""
     rows: tuple[BenchRow, ...]
@@ -89,6 +99,8 @@ def make_record(
     rows: Sequence[BenchRow],
     notes: Sequence[str] = (),
     now: datetime.datetime | None = None,
+    *,
+    planned_bytes: int = 0,
 ) -> BenchRecord:
     """Return the record of a run on this PC, with the engine's `devices` and version."""
     options = report.options
@@ -107,11 +119,31 @@ def make_record(
         n_params=report.n_params,
         size_bytes=report.weights_bytes,
         backend=",".join(dict.fromkeys(gpu.backend for gpu in gpus)) or "CPU",
+        cards=card_texts(gpus),
         engine=engine,
+        planned_bytes=planned_bytes,
+        used_bytes=sum(row.total_bytes for row in report.allocations),
         options=without_paths,
         rows=tuple(rows),
         notes=tuple(notes),
     )
+
+
+def estimate_bytes(options: DecidedOptions, devices: Sequence[DeviceInfo]) -> int:
+    """Return the memory on all devices by the planner's formulas; 0 if a file can't be read. Blocks."""
+    files = facts_for(options)
+    if isinstance(files, LoadFailure):
+        return 0
+    machine = machine_now(Devices(id=0, devices=tuple(devices), cpu_features=()))
+    memory = memory_use(files[0], options, machine, files[1])
+    return sum(device.total_bytes - device.other_bytes - device.gpu_bytes for device in (*memory.gpus, memory.ram))
+
+
+def card_texts(gpus: Sequence[DeviceInfo]) -> tuple[str, ...]:
+    """Return each card with its memory: "RTX 3090 24 GB". Drivers report a little less than the box says."""
+    names = (short_card_name(gpu.description or gpu.name) for gpu in gpus)
+    sizes = (f" {math.ceil(gpu.total_bytes / GIB)} GB" if gpu.total_bytes else "" for gpu in gpus)
+    return tuple(name + size for name, size in zip(names, sizes, strict=True))
 
 
 def without_names(record: BenchRecord, name: str) -> BenchRecord:

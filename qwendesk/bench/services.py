@@ -11,9 +11,10 @@ from qwendesk.bench.memory_watch import SpillWatches
 from qwendesk.bench.pc_trial import PcTrial
 from qwendesk.bench.published import find_published
 from qwendesk.bench.quality_service import SCORING_BYTES, QualityService
-from qwendesk.bench.records import BenchRecords
+from qwendesk.bench.records import BenchRecords, card_texts
 from qwendesk.bench.speed_service import SpeedService
 from qwendesk.chat.presets import PresetsService
+from qwendesk.core.devices import default_gpus
 from qwendesk.core.observed import Observed
 from qwendesk.core.owner import Owner
 from qwendesk.engine.contract import BenchClient, EngineClient
@@ -47,10 +48,11 @@ class BenchServices(Owner):
         """
         super().__init__()
         self.engine, self._models, self._presets = engine, models, presets
+        self.catalog = models.catalog
         self.decode_tok_s = planner.decode_tok_s
         self.runs = BenchRuns(engine, make_client, decide or planner.check, running)
         published = partial(find_published, engine=engine, catalog=models.catalog)
-        self.speed = SpeedService(self.runs, BenchRecords(), published)
+        self.speed = SpeedService(self.runs, BenchRecords(), published, models.checks.sha256_of)
         make_trial = make_pc_trial or partial(PcTrial, find_models=models.library.largest_first, app=planner.app)
         self.pc = make_trial(self.runs)
         scoring = decide or partial(planner.check, leave_bytes=SCORING_BYTES)
@@ -65,6 +67,10 @@ class BenchServices(Owner):
             reload=engine.reload_if_loaded,
         )
         self.compare = CompareService(engine, client, self.runs)
+
+    def cards_here(self) -> str:
+        """Return this PC's GPUs with their memory, such as "RTX 3090 24 GB"; "" if there are none."""
+        return " + ".join(card_texts(default_gpus(self.engine.state.devices)))
 
     def models(self) -> tuple[ModelChoice, ...]:
         """Return the models on this PC that have no known problem."""

@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import msgspec
 
 from qwendesk.bench.bench_engine import BenchEngine, BenchFailure
 from qwendesk.bench.bench_runs import BenchRuns
-from qwendesk.bench.records import BenchRecord, BenchRecords, make_record
+from qwendesk.bench.records import BenchRecord, BenchRecords, estimate_bytes, make_record
+from qwendesk.bench.share import measured_hash, row_text
 from qwendesk.bench.speeds import SpeedMeasurement, SpeedPlan, SpeedProgress
 from qwendesk.bench.table import BenchRow
 from qwendesk.core.failures import LoadFailure
@@ -15,6 +17,7 @@ from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.hub.catalog_schema import SpeedReport
+from qwendesk.hub.file_hashes import hash_file
 
 # Returns what others reported of this model. Blocks.
 FindPublished = Callable[[LoadOptions], Sequence[SpeedReport]]
@@ -44,9 +47,13 @@ class SpeedService:
     """Owns the runs of the Speed tab. Call its methods on the event loop's thread."""
 
     def __init__(
-        self, runs: BenchRuns, records: BenchRecords, find_published: FindPublished = lambda _options: ()
+        self,
+        runs: BenchRuns,
+        records: BenchRecords,
+        find_published: FindPublished = lambda _options: (),
+        sha256_of: Callable[[Path], str] = hash_file,
     ) -> None:
-        self._runs, self._records, self._find_published = runs, records, find_published
+        self._runs, self._records, self._find_published, self._sha256_of = runs, records, find_published, sha256_of
         self.state = Observed(SpeedState())
 
     async def choose(self, options: LoadOptions | None) -> None:
@@ -75,6 +82,14 @@ class SpeedService:
         finally:
             self.state.update(is_running=False, progress=None)
 
+    async def row_of(self, record: BenchRecord) -> str:
+        """Return a run of the chosen model as a row to share, with the file's hash, which may take a while."""
+        options = self.state.value.options
+        if options is None:
+            return row_text(record)
+        sha256 = await asyncio.to_thread(measured_hash, record, Path(options.model), self._sha256_of)
+        return row_text(record, sha256)
+
     def stop(self) -> None:
         """Stop the run. What was measured is kept."""
         if self.state.value.is_running:
@@ -93,7 +108,10 @@ class SpeedService:
         state = self.state.value
         if not state.rows or engine.report is None:
             return
-        record = make_record(engine.report, engine.devices, engine.version, state.rows, state.notes)
+        planned = await asyncio.to_thread(estimate_bytes, engine.report.options, engine.devices)
+        record = make_record(
+            engine.report, engine.devices, engine.version, state.rows, state.notes, planned_bytes=planned
+        )
         self.state.update(records=(record, *state.records), rows=())
         await asyncio.to_thread(self._records.add, record)
 

@@ -108,6 +108,11 @@ def reported_speed(report: SpeedReport) -> float:
     return sum(report.range) / 2
 
 
+def _reported_text(report: SpeedReport) -> str:
+    speed = show_decimal(reported_speed(report), 0)
+    return tr("{0} (pasted)", speed) if report.is_pasted else speed
+
+
 def _line(rows: Sequence[BenchRow], test: str, depth: int, published: Sequence[SpeedReport]) -> TableLine:
     plain = find_row(rows, test, depth, with_drafts=False)
     drafted = find_row(rows, test, depth, with_drafts=True)
@@ -122,7 +127,7 @@ def _line(rows: Sequence[BenchRow], test: str, depth: int, published: Sequence[S
         shown.name,
         with_drafts,
         value_text(plain) if plain is not None else "",
-        show_decimal(reported_speed(report), 0) if report is not None else "",
+        _reported_text(report) if report is not None else "",
         f"{100 * gain:+.0f} %" if gain is not None else "",
         is_gain=gain is None or gain > _LEAST_GAIN,
     )

@@ -21,7 +21,8 @@ from qwendesk.bench.output import (
     speed_fields,
 )
 from qwendesk.bench.quality_service import SCORING_BYTES, measure_quality
-from qwendesk.bench.records import make_record
+from qwendesk.bench.records import estimate_bytes, make_record
+from qwendesk.bench.share import measured_hash, row_text
 from qwendesk.bench.speeds import SpeedMeasurement, SpeedPlan, SpeedProgress
 from qwendesk.bench.table import BenchRow
 from qwendesk.cli.terminal import Interrupts, Terminal, check_text
@@ -34,8 +35,11 @@ from qwendesk.core.paths import demo_mmproj, demo_model
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import BenchClient
 from qwendesk.engines.load_decision import Decide
+from qwendesk.hub.catalog_updates import CatalogStore
 from qwendesk.hub.companion_pairing import find_mmproj
 from qwendesk.hub.gguf import first_shard
+from qwendesk.hub.header_cache import HeaderCache
+from qwendesk.models.file_checker import FileChecker
 
 if TYPE_CHECKING:
     from qwendesk.engines.load_planner import LoadPlanner
@@ -116,7 +120,7 @@ def add_bench_options(parser: argparse.ArgumentParser) -> None:
     add("--set", metavar="KEY=VALUE", dest="assignments", action="append", default=[], help="set any load option")
     add(
         "-o", "--output", choices=get_args(OutputFormat), default="md",
-        help="output format (default: md, the table of llama-bench)",
+        help="output format (default: md, the table of llama-bench; row: one line to share)",
     )  # fmt: skip
     add("--progress", action="store_true", help="say which test runs")
     add("--tune", action="store_true", help="find faster load options instead, in three minutes at most")
@@ -180,8 +184,10 @@ async def _measure(
     engine: BenchEngine, load: LoadOptions, request: BenchRequest, output: Output, terminal: Terminal
 ) -> int:
     shown = ""
+    rows: list[BenchRow] = []
 
     def add_row(row: BenchRow) -> None:
+        rows.append(row)
         assert engine.report is not None, "rows come after the load"
         record = make_record(engine.report, engine.devices, engine.version, (row,))
         output.add(speed_cells(record, row, request.swept), speed_fields(record, row))
@@ -193,7 +199,15 @@ async def _measure(
             terminal.note(shown)
 
     measurement = SpeedMeasurement(engine, request.plan, add_row=add_row, add_note=terminal.note, show=show)
-    result = await measurement.run(load)
+    try:
+        result = await measurement.run(load)
+    finally:
+        if rows and request.output == "row" and engine.report is not None:
+            planned = await asyncio.to_thread(estimate_bytes, engine.report.options, engine.devices)
+            record = make_record(engine.report, engine.devices, engine.version, rows, planned_bytes=planned)
+            checker = FileChecker(HeaderCache(), CatalogStore())
+            sha256 = await asyncio.to_thread(measured_hash, record, Path(load.model), checker.sha256_of)
+            terminal.write(row_text(record, sha256))
     return _failed(result, terminal) if isinstance(result, LoadFailure | BenchFailure) else EXIT_MEASURED
 
 

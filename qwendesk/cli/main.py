@@ -100,6 +100,12 @@ def _add_recommend(parser: argparse.ArgumentParser) -> Run:
     return recommend
 
 
+def _add_reports(parser: argparse.ArgumentParser) -> None:
+    from qwendesk.cli.reports import add_reports_commands
+
+    add_reports_commands(parser)
+
+
 def _add_serve(parser: argparse.ArgumentParser) -> Run:
     from qwendesk.cli.serve import add_serve_options, serve
 
@@ -192,6 +198,7 @@ _COMMANDS = (
         "results, and what speaks for and against each.",
         "Exit status: 0 something fits, 1 nothing fits, 2 bad usage.",
     ),
+    CliCommand("reports", _add_reports, "add speeds that you found or measured to the advice, list and remove them"),
     CliCommand(
         "serve",
         _add_serve,

@@ -214,6 +214,8 @@ class SpeedReport(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknow
     """Measured before the engine computed the recurrent layers on this kind of GPU. Not valid any more."""
     is_unusual: bool = False
     """Measured with what other PCs don't have, such as an overclocked card. `remark` says what."""
+    is_pasted: bool = False
+    """Pasted by the user. The catalog that ships has no such report."""
     date: str = ""
     """As precise as the source gives it."""
     source: str

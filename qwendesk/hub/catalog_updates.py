@@ -13,7 +13,15 @@ from qwendesk.core import paths
 from qwendesk.core.file_names import Shard, is_helper_name, is_imatrix_name, is_mmproj_name, quant_in_name
 from qwendesk.core.json_file import JsonFile
 from qwendesk.hub.catalog import Catalog, load_catalog, part_path
-from qwendesk.hub.catalog_schema import CatalogFile, FileKind, Part, Repository, Superseded, WithdrawnFile
+from qwendesk.hub.catalog_schema import (
+    CatalogFile,
+    FileKind,
+    Part,
+    Repository,
+    SpeedReport,
+    Superseded,
+    WithdrawnFile,
+)
 from qwendesk.hub.companion_pairing import QUANT_ORDER
 
 if TYPE_CHECKING:  # importing the Hub's library takes long, and reading saved updates doesn't need it
@@ -115,6 +123,14 @@ def updated(catalog: Catalog, updates: Updates) -> Catalog:
             deletions=tuple(deletions),
         )
     )
+
+
+def with_reports(catalog: Catalog, reports: Sequence[SpeedReport]) -> Catalog:
+    """Return the catalog with the user's reports beside its own: every rule about speeds takes both from there."""
+    if not reports:
+        return catalog
+    speeds = (*catalog.contents.speeds, *reports)
+    return Catalog(msgspec.structs.replace(catalog.contents, speeds=speeds))
 
 
 def updates_in_use(catalog: Catalog, updates: Updates) -> Updates:
@@ -321,7 +337,7 @@ def look_up(
     return LookUp(answers, "" if answers else refused)
 
 
-_UPDATES_FILE, _LAST_FILE = "catalog-updates.json", "catalog-look-up.json"
+_UPDATES_FILE, _LAST_FILE, _REPORTS_FILE = "catalog-updates.json", "catalog-look-up.json", "speed-reports.json"
 _Time = Annotated[datetime.datetime, msgspec.Meta(tz=True)]
 
 
@@ -345,18 +361,19 @@ class CatalogStore:
         self._load = load
         self._updates_file = JsonFile(folder / _UPDATES_FILE, Updates, dict, keep_unusable=False)
         self._last_file = JsonFile(folder / _LAST_FILE, LastLookUp, LastLookUp, keep_unusable=False)
+        self._reports_file = JsonFile(folder / _REPORTS_FILE, tuple[SpeedReport, ...], tuple)
         self._lock = threading.Lock()
         self._original: Catalog | None = None
         self._catalog: Catalog | None = None
 
     @property
     def catalog(self) -> Catalog:
-        """The catalog with all updates. Never blocks once it has been read. Raises BadCatalog."""
+        """The catalog with all updates and the user's reports. Never blocks once it was read. Raises BadCatalog."""
         if self._catalog is not None:
             return self._catalog
         with self._lock:
             if self._catalog is None:
-                self._catalog = updated(self._read_original(), self._updates_file.read())
+                self._catalog = self._put_together(self._updates_file.read(), self.read_reports())
             return self._catalog
 
     @property
@@ -376,10 +393,20 @@ class CatalogStore:
             if not known:
                 return
             updates = joined(self._updates_file.read(), known)
-            fresh = updated(original, updates)
+            fresh = self._put_together(updates, self.read_reports())
             if self._catalog is None or fresh.contents != self._catalog.contents:
                 self._catalog = fresh
             self._updates_file.try_write(updates)
+
+    def read_reports(self) -> tuple[SpeedReport, ...]:
+        """Return the speeds that the user has pasted, the latest last."""
+        return tuple(report for report in self._reports_file.read() if report.is_pasted and report.tok_s > 0)
+
+    def save_reports(self, reports: tuple[SpeedReport, ...]) -> None:
+        """Replace the speeds that the user has pasted, and count them from now on. Raises OSError and BadCatalog."""
+        with self._lock:
+            self._reports_file.write(reports)
+            self._catalog = self._put_together(self._updates_file.read(), reports)
 
     def read_last(self) -> LastLookUp:
         """Return when the Hub was last asked about all repositories."""
@@ -387,6 +414,9 @@ class CatalogStore:
 
     def save_last(self, last: LastLookUp) -> None:
         self._last_file.try_write(last)
+
+    def _put_together(self, updates: Updates, reports: tuple[SpeedReport, ...]) -> Catalog:
+        return with_reports(updated(self._read_original(), updates), reports)
 
     def _read_original(self) -> Catalog:
         if self._original is None:

@@ -15,7 +15,9 @@ from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr, tr_n
 from qwendesk.core.weekly import is_due, repeat_hourly
 from qwendesk.hub.catalog import Catalog
+from qwendesk.hub.catalog_schema import SpeedReport
 from qwendesk.hub.catalog_updates import CatalogChanges, CatalogStore, LastLookUp, changes_between, look_up
+from qwendesk.models.pasted_report import PastedReports, add_reports, save_reports
 from qwendesk.settings.service import SettingsService
 
 if TYPE_CHECKING:
@@ -82,6 +84,18 @@ class CatalogService:
         catalog = self.store.catalog  # again, because a thread may be late
         self.state.update(catalog=catalog)
         return catalog
+
+    async def add_reports(self, text: str, measured_on: str) -> PastedReports:
+        """Add the speeds in a pasted text to this PC's advice. See `add_reports`; raises what that raises."""
+        found = await asyncio.to_thread(add_reports, text, self.store, measured_on)
+        self.state.update(catalog=self.store.catalog)
+        return found
+
+    async def remove_report(self, report: SpeedReport) -> None:
+        """Remove a speed that the user has pasted. Raises QwenDeskError if that can't be saved."""
+        left = tuple(each for each in await asyncio.to_thread(self.store.read_reports) if each != report)
+        await asyncio.to_thread(save_reports, left, self.store)
+        self.state.update(catalog=self.store.catalog)
 
     def start(self) -> None:
         """Read the catalog, and from now on look its files up once a week if the user has chosen that."""

@@ -140,6 +140,10 @@ class ChecksService:
 
         return await asyncio.to_thread(recall_all)
 
+    def sha256_of(self, path: Path) -> str:
+        """Return the SHA-256 of a file, as its full check does. Blocks, for seconds per GB. Raises OSError."""
+        return self._checker.sha256_of(path)
+
     async def remember(self, hashes: Iterable[tuple[Path, str]]) -> None:
         """Remember hashes that were computed elsewhere just now, by a download or an import, and check those files."""
         known = [(path, sha256) for path, sha256 in hashes if sha256]

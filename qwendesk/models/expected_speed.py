@@ -6,6 +6,7 @@ from typing import Literal
 import msgspec
 
 from qwendesk.core.plan import SpeedEstimate
+from qwendesk.core.translation import tr
 from qwendesk.core.units import GIB
 from qwendesk.hardware.gpu_cards import backend_of, find_card, ram_bandwidth
 from qwendesk.hub.catalog_schema import CatalogModel, SpeedReport
@@ -14,7 +15,8 @@ from qwendesk.models.fit import FitLabel, Pc
 # Up to this many tokens a chat counts as new, and up to this many a speed is that of a short one.
 _START_DEPTH, _SHORT_DEPTH = 8_192, 12_288
 
-SpeedSource = Literal["reported", "estimated"]
+# "pasted" is a report that the user has added.
+SpeedSource = Literal["reported", "pasted", "estimated"]
 
 
 class SpeedRange(msgspec.Struct, frozen=True):
@@ -30,9 +32,12 @@ class ExpectedSpeed(msgspec.Struct, frozen=True):
     """What to expect before the model has run on this PC."""
 
     speeds: tuple[SpeedRange, ...]
-    """By length of the chat, the shortest first; at least one. The first is of a short chat."""
+    """By length of the chat, the shortest first; at least one. The first is of a short chat.
+
+    At one length, what the user pasted comes before what others report.
+    """
     reports: tuple[SpeedReport, ...] = ()
-    """The user reports that `speeds` are from, in the same order; empty for an estimate."""
+    """The reports that `speeds` are from, in the same order; empty for an estimate."""
 
     @property
     def source(self) -> SpeedSource:
@@ -62,13 +67,21 @@ def expect_speed(reports: tuple[SpeedReport, ...], estimate: SpeedEstimate | Non
 
 
 def _by_depth(reports: tuple[SpeedReport, ...]) -> tuple[SpeedRange, ...]:
-    """Return one range for each length of chat. All reports of new chats are one range."""
-    found: dict[int, tuple[float, float]] = {}
-    for report in sorted(reports, key=lambda report: report.depth):
+    """Return one range for each length of chat and source. All reports of new chats have one length."""
+    found: dict[tuple[int, SpeedSource], tuple[float, float]] = {}
+    for report in reports:
         depth = 0 if report.depth <= _START_DEPTH else report.depth
-        slow, fast = found.get(depth, report.range)
-        found[depth] = min(slow, report.range[0]), max(fast, report.range[1])
-    return tuple(SpeedRange(depth, *pair, "reported") for depth, pair in found.items())
+        key: tuple[int, SpeedSource] = depth, "pasted" if report.is_pasted else "reported"
+        slow, fast = found.get(key, report.range)
+        found[key] = min(slow, report.range[0]), max(fast, report.range[1])
+    by_depth = sorted(found, key=lambda key: (key[0], key[1] != "pasted"))
+    return tuple(SpeedRange(depth, *found[depth, source], source) for depth, source in by_depth)
+
+
+def origin_text(report: SpeedReport) -> str:
+    """Return where a report is from: "r/LocalLLaMA, 2026-03", or "pasted by you: llama-bench, build e85e15cf6"."""
+    origin = f"{report.source}, {report.date}" if report.date else report.source
+    return tr("pasted by you: {0}", origin) if report.is_pasted else origin
 
 
 # Files whose sizes differ by less than this factor are alike: the next larger or smaller quant.
@@ -105,7 +118,7 @@ def find_reports(
     found = [report for report in found if _is_same_file(report, quant, n_bytes)] or found
     closest = min((report.n_bytes for report in found), key=lambda size: abs(size - n_bytes), default=0)
     alike = (report for report in found if _is_within(report.n_bytes, closest, _SAME_SIZE))
-    return tuple(sorted(alike, key=lambda report: (report.depth, report.tok_s)))
+    return tuple(sorted(alike, key=lambda report: (report.depth, not report.is_pasted, report.tok_s)))
 
 
 def find_doubtful(

@@ -20,7 +20,7 @@ from qwendesk.core.translation import tr
 from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.catalog_updates import CatalogStore, update_of
 from qwendesk.hub.evidence import Evidence, FileEvidence, Upstream, gather, model_files, shards_of, with_duplicates
-from qwendesk.hub.file_hashes import HashMemory
+from qwendesk.hub.file_hashes import HashMemory, hash_file
 from qwendesk.hub.file_origin import origin_of
 from qwendesk.hub.findings import Finding
 from qwendesk.hub.gguf_source import online_only_text
@@ -107,6 +107,14 @@ class FileChecker:
                 memory.save()
             except OSError as error:
                 _logger.warning("Hashes of model files could not be saved: %s", error)
+
+    def sha256_of(self, path: Path) -> str:
+        """Return the SHA-256 of a file. Reads it if it has changed since it was hashed. Blocks. Raises OSError."""
+        known = self.recall(path)
+        if known is None:
+            known = hash_file(path)
+            self.remember([(path, known)])
+        return known
 
     def ask(self, sets: Sequence[FileSet], connect: "Callable[[], Hub]") -> tuple[str, ...]:
         """Ask the Hub about `sets` and remember its answers. Return sentences about what it didn't answer."""

@@ -200,6 +200,8 @@ def _speed_text(choice: Choice) -> str:
 def _with_source(tok_s: float, source: SpeedSource) -> str:
     if source == "reported":
         return tr("{0} tok/s (reported)", show_rate(tok_s))
+    if source == "pasted":
+        return tr("{0} tok/s (pasted by you)", show_rate(tok_s))
     return tr("{0} tok/s (estimated)", show_rate(tok_s))
 
 

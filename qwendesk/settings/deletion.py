@@ -218,6 +218,7 @@ KINDS: Final = MappingProxyType(
             "last-model.json*",
             "engine-crashes.json*",
             "bench-*.json*",
+            "speed-reports.json*",
         ),
         "downloads": ("downloads.json*",),
         "catalog": ("catalog*", "app-updates.json*"),

@@ -22,7 +22,7 @@ def write(path: Path, content: bytes = b"12345") -> Path:
 def everything(root: Path) -> None:
     for name in ("chats.db", "chats.db-wal", "chats-version-1.backup.db", "damaged-20260101-000000/chats.db"):
         write(root / "data" / name)
-    for name in ("attachments/ab/abcd", "speeds.json", "downloads.json", "templates/a.jinja"):
+    for name in ("attachments/ab/abcd", "speeds.json", "speed-reports.json", "downloads.json", "templates/a.jinja"):
         write(root / "data" / name)
     for name in ("catalog-updates.json", "catalog-look-up.json"):
         write(root / "data" / name)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from qwendesk.bench.published import published_speeds
@@ -49,6 +50,12 @@ def test_a_loss_by_drafts_is_no_gain() -> None:
 
     assert line.gain == "-20 %"
     assert not line.is_gain
+
+
+def test_what_the_user_pasted_is_no_report_of_others() -> None:
+    pasted = tuple(msgspec.structs.replace(report, is_pasted=True) for report in REPORTS)
+    line = next(each for each in table_lines(ROWS, pasted) if each.test == "tg128")
+    assert line.reported == "104 (pasted)"
 
 
 def test_reports_of_far_other_depths_are_not_compared() -> None:

@@ -1,8 +1,10 @@
 """`qwendesk bench` with the real engine and the demo model."""
 
 import asyncio
+import hashlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,6 +14,7 @@ import pytest
 
 from qwendesk.cli import main as cli
 from qwendesk.cli.bench import request_of
+from qwendesk.core.paths import demo_model
 
 QUICK = ("-r", "1", "-n", "4")
 
@@ -127,3 +130,16 @@ def test_options_of_scoring_are_checked(arguments, capsys) -> None:
     assert cli.main(["bench", *arguments]) == 2
 
     assert "qwendesk bench: " in capsys.readouterr().err
+
+
+def test_one_row_to_share_has_the_file_its_hash_memory_and_speeds(capsys) -> None:
+    assert cli.main(["bench", "-p", "16", "-d", "0,64", "-o", "row", *QUICK]) == 0
+
+    (row,) = capsys.readouterr().out.splitlines()
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    assert cells[0].startswith("QwenDesk ")
+    assert hashlib.sha256(demo_model().read_bytes()).hexdigest() in cells[2]
+    assert cells[3].startswith("`-ngl ")
+    assert re.fullmatch(r"planned \d+ MiB, used \d+ MiB", cells[4])
+    assert re.fullmatch(r"pp16: \d+\.\d\d, \d+\.\d\d @ d64", cells[5])
+    assert re.fullmatch(r"tg4: \d+\.\d\d, \d+\.\d\d @ d64", cells[6])

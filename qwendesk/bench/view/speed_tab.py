@@ -14,6 +14,7 @@ from qwendesk.bench.speed_service import SpeedState
 from qwendesk.bench.speeds import DEPTHS, SpeedPlan, expected_duration_s
 from qwendesk.bench.table import BenchRow, reported_speed, table_lines
 from qwendesk.bench.view.chart import ChartLine, DepthChart
+from qwendesk.bench.view.pasted_dialog import PastedDialog
 from qwendesk.bench.view.result_table import SpeedTable
 from qwendesk.bench.view.tab_parts import ExportButton, RunStatus
 from qwendesk.core.model_titles import model_title
@@ -23,6 +24,7 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.translation import tr
 from qwendesk.core.units import show_duration, show_tokens
 from qwendesk.engine.state import EngineState
+from qwendesk.models.expected_speed import origin_text
 from qwendesk.widgets.bind import bind, bind_field
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.controls import ComboBox
@@ -43,6 +45,7 @@ class SpeedTab(QWidget):
     def __init__(self, services: BenchServices, engine: Observed[EngineState], navigation: Navigation) -> None:
         super().__init__()
         self._speed, self._decode_tok_s = services.speed, services.decode_tok_s
+        self._catalog, self._cards_here = services.catalog, services.cards_here
         self._navigation, self._tasks = navigation, window_tasks()
         self._state = SpeedState()
         self._shown_record = 0
@@ -53,6 +56,7 @@ class SpeedTab(QWidget):
             tr("Save the chart and table as a picture, or copy them"),
             ("picture", tr("Save as picture…"), self._ask_where_to_save),
             ("text", tr("Copy as text"), self._copy),
+            ("row", tr("Copy as a row to share"), lambda: self._tasks.start(self._copy_row(), owner=self)),
         )
         self._depth = ComboBox()
         describe(self._depth, "bench.depth", tr("Longest context to measure"))
@@ -137,8 +141,22 @@ class SpeedTab(QWidget):
         DensitySpacing(whole)
         whole.addLayout(above)
         whole.addWidget(self._status)
+        whole.addLayout(self._elsewhere())
         whole.addWidget(self.results)
         whole.addStretch(1)
+
+    def _elsewhere(self) -> QHBoxLayout:
+        words = WrappingLabel(tr("Speeds that were measured elsewhere count in the advice of For this PC."))
+        words.setProperty("kind", "small")
+        paste = TextButton(tr("Paste speeds…"), kind="quiet")
+        describe(paste, "bench.paste", tr("Paste speeds…"), tr("Add a copied row or a table of llama-bench"))
+        paste.clicked.connect(self._paste)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(words, 1000)
+        row.addWidget(paste)
+        row.addStretch(1)
+        return row
 
     def _choose(self, options: LoadOptions | None) -> None:
         self._tasks.start(self._speed.choose(options))
@@ -146,6 +164,17 @@ class SpeedTab(QWidget):
     def _copy(self) -> None:
         if self.record is not None:
             QGuiApplication.clipboard().setText(share_text(self.record, self._speed.state.value.published))
+
+    async def _copy_row(self) -> None:
+        if self.record is None:
+            return
+        self._status.show_progress(tr("Computing the SHA-256 of the file for the row…"), 0)
+        row = await self._speed.row_of(self.record)
+        self._show_status()
+        QGuiApplication.clipboard().setText(row)
+
+    def _paste(self) -> None:
+        PastedDialog(self, self._catalog, self._cards_here()).open()
 
     def _ask_where_to_save(self) -> None:
         if self.record is not None:
@@ -244,12 +273,16 @@ class SpeedTab(QWidget):
         test = "text" if any(row.test.startswith("text") for row in rows) else "tg"
         plain = tuple((row.depth, row.median) for row in rows if row.test.startswith(test) and row.drafts == "off")
         published = self._state.published
-        reported = tuple((report.depth, reported_speed(report)) for report in published)
+        reported, pasted = (
+            tuple((each.depth, reported_speed(each)) for each in published if each.is_pasted is is_pasted)
+            for is_pasted in (False, True)
+        )
         cards = ", ".join(dict.fromkeys(name for report in published for name in report.gpus)) or tr("CPU")
         lines = [
             ChartLine(tr("with drafts"), "accent", drafted),
             ChartLine(tr("plain"), "text_good", plain),
             ChartLine(tr("reported, {0}", cards), "text_dim", reported, is_dashed=True),
+            ChartLine(tr("pasted by you, {0}", cards), "text_dim", pasted, is_dashed=True),
         ]
         return [line for line in lines if line.points]
 
@@ -262,7 +295,7 @@ class SpeedTab(QWidget):
             for line in self._lines(rows)
         ]
         self._legend.setText("&nbsp;&nbsp; ".join(parts))
-        sources = dict.fromkeys(f"{report.source}, {report.date}".strip(", ") for report in self._state.published)
+        sources = dict.fromkeys(origin_text(report) for report in self._state.published)
         self._legend.setToolTip("\n".join(sources))
 
 

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from qwendesk.core.translation import tr, unbroken
 from qwendesk.core.units import show_expected, show_rate, show_reported, show_tokens
 from qwendesk.hub.catalog_schema import SpeedReport
-from qwendesk.models.expected_speed import ExpectedSpeed, SpeedRange
+from qwendesk.models.expected_speed import ExpectedSpeed, SpeedRange, SpeedSource, origin_text
 from qwendesk.models.ranking import Offer, QuantOffer
 
 _BACKENDS: Mapping[str, str] = MappingProxyType(
@@ -27,10 +27,13 @@ def expected_text(offer: Offer, quant: QuantOffer | None) -> str:
     if not speed.reports:
         start, long = (show_expected((each.slow, each.fast)) for each in (speed.speeds[0], speed.speeds[-1]))
         return tr("Estimated {0} tok/s at the start, {1} in long chats.", start, long)
-    known = tr("Others report {0} ({1}).", _speeds_text(speed), _conditions(speed, offer.id))
-    if speed.source == "reported":
-        return known
-    return " ".join((tr("Estimated {0} tok/s at the start.", show_expected(speed.start)), known))
+    texts = [tr("Estimated {0} tok/s at the start.", show_expected(speed.start))] if speed.source == "estimated" else []
+    pasted, reported = (_known(speed, source) for source in ("pasted", "reported"))
+    if pasted.reports:
+        texts.append(tr("You pasted {0} ({1}).", _speeds_text(pasted), _conditions(pasted, offer.id)))
+    if reported.reports:
+        texts.append(tr("Others report {0} ({1}).", _speeds_text(reported), _conditions(reported, offer.id)))
+    return " ".join(texts)
 
 
 def speed_cell(quant: QuantOffer, measured_tok_s: float | None) -> str:
@@ -45,10 +48,14 @@ def speed_cell(quant: QuantOffer, measured_tok_s: float | None) -> str:
         return ""
     if speed.source == "estimated":
         return unbroken(tr("{0} tok/s\nestimated", show_expected(speed.start)))
-    depth = speed.speeds[0].depth
+    rate, depth = show_reported(speed.start), speed.speeds[0].depth
+    if speed.source == "pasted" and depth:
+        return unbroken(tr("{0} tok/s\npasted by you, at {1}", rate, show_tokens(depth)))
+    if speed.source == "pasted":
+        return unbroken(tr("{0} tok/s\npasted by you", rate))
     if depth:
-        return unbroken(tr("{0} tok/s\nreported at {1}", show_reported(speed.start), show_tokens(depth)))
-    return unbroken(tr("{0} tok/s\nreported", show_reported(speed.start)))
+        return unbroken(tr("{0} tok/s\nreported at {1}", rate, show_tokens(depth)))
+    return unbroken(tr("{0} tok/s\nreported", rate))
 
 
 def speed_sources(quant: QuantOffer, measured_tok_s: float | None) -> list[str]:
@@ -59,17 +66,26 @@ def speed_sources(quant: QuantOffer, measured_tok_s: float | None) -> list[str]:
     if speed is None:
         return []
     doubtful = [_doubtful_text(report) for report in quant.doubtful]
-    reports = [_report_text(report) for report in speed.reports]
+    reports = [report_text(report) for report in speed.reports]
     if speed.source == "estimated":
         estimated = tr("Speed: estimated from memory bandwidth and the bytes read per token. Not measured on this PC.")
         return [estimated, *reports, *doubtful]
+    if speed.source == "pasted":
+        return [tr("Speed: from a report of the same cards and engine that you pasted."), *reports, *doubtful]
     reported = tr("Speed: reported by users with the same cards and engine. Not measured on this PC.")
     return [reported, *reports, *doubtful]
 
 
+def _known(speed: ExpectedSpeed, source: SpeedSource) -> ExpectedSpeed:
+    """Return the ranges and reports of one source."""
+    return ExpectedSpeed(
+        tuple(each for each in speed.speeds if each.source == source),
+        tuple(each for each in speed.reports if each.is_pasted == (source == "pasted")),
+    )
+
+
 def _speeds_text(speed: ExpectedSpeed) -> str:
-    reported = [each for each in speed.speeds if each.source == "reported"]
-    return ", ".join(_at_depth(each, is_first=not index) for index, each in enumerate(reported))
+    return ", ".join(_at_depth(each, is_first=not index) for index, each in enumerate(speed.speeds))
 
 
 def _at_depth(speed: SpeedRange, *, is_first: bool) -> str:
@@ -88,7 +104,8 @@ def _conditions(speed: ExpectedSpeed, model: str) -> str:
     return ", ".join(part for part in (cards, backend if speed.reports[0].gpus else "", quants) if part)
 
 
-def _report_text(report: SpeedReport) -> str:
+def report_text(report: SpeedReport) -> str:
+    """Return a report in a line: speed and length of the chat, cards, backend and file, and where it's from."""
     rate = tr("{0} tok/s at the start", show_reported(report.range))
     if report.depth:
         rate = tr("{0} tok/s at {1}", show_reported(report.range), show_tokens(report.depth))
@@ -98,26 +115,25 @@ def _report_text(report: SpeedReport) -> str:
         _BACKENDS.get(report.backend, "") if report.gpus else "",
         f"{report.model} {report.quant}",
     )
-    origin = f"{report.source}, {report.date}" if report.date else report.source
     remark = (report.remark,) if report.remark else ()
-    return " · ".join((rate, ", ".join(each for each in known if each), origin, *remark))
+    return " · ".join((rate, ", ".join(each for each in known if each), origin_text(report), *remark))
 
 
 def _doubtful_text(report: SpeedReport) -> str:
     if report.has_old_engine:
-        return tr("{0} · with an old engine that used the CPU for some layers: expect more", _report_text(report))
+        return tr("{0} · with an old engine that used the CPU for some layers: expect more", report_text(report))
     if report.is_unusual:
-        return _report_text(report)  # its remark says why
-    return tr("{0} · the engine isn't named", _report_text(report))
+        return report_text(report)  # its remark says why
+    return tr("{0} · the engine isn't named", report_text(report))
 
 
 def _cards(report: SpeedReport) -> str:
-    return " + ".join(report.gpus) or tr("a CPU with DDR5")
+    return " + ".join(report.gpus) or (tr("a CPU with {0}", report.ram_kind) if report.ram_kind else tr("CPU"))
 
 
 def _ram(report: SpeedReport) -> str:
     """Return the RAM if weights are in it and its kind is known: "62 GB DDR4-2667"."""
-    if not report.ram_kind or report.placement == "vram":
+    if not report.ram_kind or not report.ram_gb or report.placement == "vram":
         return ""
     return f"{tr('{0} GB', round(report.ram_gb))} {report.ram_kind}"
 
