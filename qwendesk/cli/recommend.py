@@ -18,6 +18,7 @@ from qwendesk.cli.made_up_pc import add_made_up_pc_options, is_made_up, kind_ban
 from qwendesk.cli.plan import devices_here
 from qwendesk.cli.terminal import Interrupts, Terminal
 from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.errors import BadOption
 from qwendesk.core.plan import Plan
 from qwendesk.core.translation import mark, tr
 from qwendesk.core.units import MIB, show_rate, show_tokens
@@ -33,7 +34,7 @@ from qwendesk.models.fit import FitKind, Pc, estimate_plan, make_pc
 from qwendesk.models.offers import make_choices, make_offers
 from qwendesk.models.purpose_texts import PURPOSE_TITLES, benchmark_texts
 from qwendesk.models.purposes import PURPOSES, Choice
-from qwendesk.models.ranking import BEST_FIRST, QuantOffer
+from qwendesk.models.ranking import BEST_FIRST, Offer, QuantOffer
 from qwendesk.models.view.offer_texts import (
     licence_text,
     other_engines_texts,
@@ -43,6 +44,7 @@ from qwendesk.models.view.offer_texts import (
     table_text,
 )
 from qwendesk.models.view.speed_texts import expected_text
+from qwendesk.models.why_not import numbers_text, why_not
 from qwendesk.settings.service import SettingsService
 
 EXIT_FOUND, EXIT_NOTHING_FITS = 0, 1
@@ -62,6 +64,7 @@ _PLACE_TEXTS: Mapping[str, str] = MappingProxyType(
 def add_recommend_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--purpose", choices=PURPOSES, default="fast", help="what counts most (default: fast)")
+    add("--why", metavar="MODEL", help="say why not this model: each rule that puts it behind the first choice")
     add("--no-pictures", action="store_true", help="recommend without a vision file")
     add_made_up_pc_options(parser)
     add("--offline", action="store_true", help="use the catalog as installed, without what the Hub said since")
@@ -77,7 +80,9 @@ async def recommend(options: argparse.Namespace, terminal: Terminal, interrupts:
     store = CatalogStore()
     catalog = await asyncio.to_thread(lambda: load_catalog() if options.offline else store.catalog)
     last = LastLookUp() if options.offline else store.read_last()
-    choices = await asyncio.to_thread(_choices, options, catalog, pc)
+    named = _named(options.why, catalog) if options.why is not None else ""
+    offers, choices = await asyncio.to_thread(_ranked, options, catalog, pc)
+    reasons = why_not(options.purpose, named, offers, choices, pc) if named and choices else []
     measured = {} if is_made_up(options) else dict(MeasuredSpeeds().by_file.value)
     if options.json:
         terminal.write_json(
@@ -85,8 +90,11 @@ async def recommend(options: argparse.Namespace, terminal: Terminal, interrupts:
                 "pc": _pc_json(pc),
                 "catalog": {"date": catalog.date, "looked_up": last.done.isoformat() if last.done else None},
                 "choices": [_choice_json(each, pc, measured) for each in choices],
+                **({"why_not": {"model": named, "reasons": reasons}} if named else {}),
             }
         )
+    elif named and choices:
+        terminal.write(_why_text(options, named, choices, pc, reasons))
     else:
         date = date_text(catalog.date, last, datetime.datetime.now().astimezone().date())
         terminal.write(_as_text(options, choices, pc, measured, date))
@@ -119,10 +127,34 @@ def _with_free_memory(device: DeviceInfo, reserve_bytes: int) -> DeviceInfo:
     return msgspec.structs.replace(device, total_bytes=min(device.total_bytes, usable))
 
 
-def _choices(options: argparse.Namespace, catalog: Catalog, pc: Pc) -> tuple[Choice, ...]:
+def _ranked(options: argparse.Namespace, catalog: Catalog, pc: Pc) -> tuple[tuple[Offer, ...], tuple[Choice, ...]]:
     catalog = _recommendable(catalog)
     offers = make_offers(catalog, pc, with_pictures=not options.no_pictures)
-    return make_choices(options.purpose, offers, catalog, pc)
+    return offers, make_choices(options.purpose, offers, catalog, pc)
+
+
+def _named(text: str, catalog: Catalog) -> str:
+    """Return the id of the model that the user names, whole or in part. Raises BadOption."""
+    ids = [model.id for model in catalog.models]
+    wanted = text.strip().lower()
+    found = [each for each in ids if each.lower() == wanted] or [each for each in ids if wanted in each.lower()]
+    if len(found) != 1 or not wanted:
+        raise BadOption(tr("Bad option"), tr('--why takes one of {0}, not "{1}".', ", ".join(found or ids), text[:60]))
+    return found[0]
+
+
+def _why_text(
+    options: argparse.Namespace, named: str, choices: Sequence[Choice], pc: Pc, reasons: Sequence[str]
+) -> str:
+    """Return the first choice, the named one, and each reason in a line of its own."""
+    first, choice = choices[0], next((each for each in choices if each.offer.id == named), None)
+    shown = dict.fromkeys(filter(None, (first, choice)))
+    numbers = (f"{each.offer.id} {each.quant.quant}: {numbers_text(each)}" for each in shown)
+    lines = [tr(PURPOSE_TITLES[options.purpose]), pc_text(pc), "", *numbers]
+    if choice is first:
+        return "\n".join([*lines, "", tr("It is the first choice: {0}", first.reason)]) + "\n"
+    lines += ["", tr("Why {0} comes before {1}:", first.offer.id, named)]
+    return "\n".join([*lines, *(f"{number}. {reason}" for number, reason in enumerate(reasons, 1))]) + "\n"
 
 
 def _recommendable(catalog: Catalog) -> Catalog:

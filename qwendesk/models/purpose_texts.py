@@ -57,7 +57,7 @@ def _reason(choice: Choice, *, is_first: bool) -> str:
 def _why_fast(choice: Choice, is_first: bool) -> str:
     model = choice.offer.model
     if not is_first:
-        return tr("About {0}.", _speed_text(choice))
+        return tr("About {0}.", speed_text(choice))
     if choice.offer.is_mixture:
         return tr(
             "Only {0} of its {1} weights work on each token, so no model with results as good is faster.",
@@ -179,7 +179,7 @@ def _better_models(choice: Choice, ranked: Sequence[Choice]) -> Iterator[str]:
             REASONING,
             show_decimal(best.score, 1),
             show_decimal(choice.score, 1),
-            _speed_text(best),
+            speed_text(best),
         )
 
 
@@ -191,7 +191,7 @@ def _slower_when_long(choice: Choice) -> Iterator[str]:
         yield tr("Slower in long chats: about {0} at {1}.", _with_source(middle, last.source), show_tokens(last.depth))
 
 
-def _speed_text(choice: Choice) -> str:
+def speed_text(choice: Choice) -> str:
     """Return the speed in new chats and what it's known from: "34 tok/s (estimated)"."""
     speed = choice.quant.expected
     return _with_source(choice.quant.likely_tok_s, speed.source if speed is not None else "estimated")

@@ -13,7 +13,8 @@ No quant is taken that leaves other programs too little RAM. Pictures are proces
 4 bits doesn't fit otherwise.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, Literal
 
 import msgspec
@@ -41,14 +42,14 @@ REASONING: Final = "GPQA Diamond"
 GOOD_SCORE = 84.0
 # Figure from which a model that thinks at a comfortable speed comes before a better one that doesn't: that of the 9B,
 # rounded.
-_FAIR_SCORE = 81.0
+FAIR_SCORE = 81.0
 # Speeds that a model for deep answers should reach, and must. People read about 5 tokens per second; twice as much
 # leaves time for thinking.
 COMFORTABLE_TOK_S, SLOWEST_TOK_S = 10.0, 5.0
 # From so many billions of weights on, a model loses little in 4 bits, and nobody has measured what more would gain.
 LARGE_B = 100.0
-# _THINKING_CONTEXT is what the model cards advise for reasoning.
-_FULL_CONTEXT, _THINKING_CONTEXT, _CHAT_CONTEXT, _SHORT_CONTEXT, _SHORTEST_CONTEXT = (
+# THINKING_CONTEXT is what the model cards advise for reasoning.
+_FULL_CONTEXT, THINKING_CONTEXT, _CHAT_CONTEXT, _SHORT_CONTEXT, _SHORTEST_CONTEXT = (
     262_144, 131_072, 65_536, 32_768, 8_192,
 )  # fmt: skip
 
@@ -67,7 +68,7 @@ def _from_to(best: str, last: str) -> tuple[str, ...]:
     return BEST_FIRST[BEST_FIRST.index(best) : BEST_FIRST.index(last) + 1]
 
 
-_FOUR_BITS: Final = _from_to("Q8_0", "IQ4_XS")
+FOUR_BITS: Final = _from_to("Q8_0", "IQ4_XS")
 _THREE_BITS: Final = _from_to("UD-Q3_K_XL", "UD-Q3_K_M")
 
 LONG_CONTEXT_OPTIONS: Final = LoadOptions(model="", aim="long_context")
@@ -110,12 +111,6 @@ def rank_choices(
         "long": lambda offer: _long(offer, reports, pc),
         "quality": _quality,
     }
-    order: dict[Purpose, Callable[[Choice], tuple[float, ...]]] = {
-        "fast": lambda choice: (not choice.is_good, -choice.quant.likely_tok_s if choice.is_good else -choice.score),
-        "deep": lambda choice: (choice.score < _FAIR_SCORE or not _is_comfortable(choice.quant), -choice.score),
-        "long": _order_for_length,
-        "quality": lambda choice: (-choice.score,),
-    }
     chosen = [choose[purpose](offer) or _fallback(purpose, offer) for offer in fitting]
     best_score = max((each.score for each in chosen if each.suits), default=-1.0)
 
@@ -123,7 +118,8 @@ def rank_choices(
         # A small model that suits doesn't come before a better one that doesn't.
         leads = purpose == "fast" or (not choice.suits and choice.score > best_score)
         is_first = choice.offer.id == hero and leads
-        return not is_first, not choice.suits, *order[purpose](choice), -choice.offer.model.params_b, choice.offer.id
+        order = (value(choice) for value in ORDERS[purpose].values())
+        return not is_first, not choice.suits, *order, -choice.offer.model.params_b, choice.offer.id
 
     return tuple(sorted(chosen, key=key))
 
@@ -142,9 +138,9 @@ def _deep(offer: Offer) -> Choice | None:
         return Choice(purpose="deep", offer=offer, quant=found) if found is not None else None
     is_large = offer.model.params_b >= LARGE_B
     in_ram = _quants_in_ram(offer)
-    for quants, names in (_comfortable(offer), in_ram if is_large else _FOUR_BITS), (_readable(offer), in_ram):
+    for quants, names in (_comfortable(offer), in_ram if is_large else FOUR_BITS), (_readable(offer), in_ram):
         found = (
-            _first(quants, names, ("vram",), _THINKING_CONTEXT)
+            _first(quants, names, ("vram",), THINKING_CONTEXT)
             or _first(quants, names, ("vram",), _CHAT_CONTEXT)
             or _first(quants, in_ram, ("experts",), _SHORT_CONTEXT)
             or _first(quants, names, ("vram",), _SHORT_CONTEXT)
@@ -199,7 +195,7 @@ def _long(offer: Offer, reports: Sequence[SpeedReport], pc: Pc) -> Choice | None
         if spread is not None and spread.fit.n_ctx > longest:
             return Choice(purpose="long", offer=offer, quant=spread, options=LONG_CONTEXT_OPTIONS)
     if whole is None and offer.recommended is not None and offer.recommended.fit.kind == "experts":
-        whole = _first([offer.recommended], (*_FOUR_BITS, *_THREE_BITS), ("experts",), _SHORT_CONTEXT)
+        whole = _first([offer.recommended], (*FOUR_BITS, *_THREE_BITS), ("experts",), _SHORT_CONTEXT)
     return Choice(purpose="long", offer=offer, quant=whole) if whole is not None else None
 
 
@@ -214,24 +210,52 @@ def _with_long_context(offer: Offer, quant: QuantOffer, reports: Sequence[SpeedR
     return msgspec.structs.replace(quant, fit=fit, speed=plan.speed, reports=known)
 
 
-def _order_for_length(choice: Choice) -> tuple[float, ...]:
-    """Sort by the length, then by how much a token costs in a long chat, then by the published result.
+def _figure_for_length(choice: Choice) -> float:
+    """Return the published result as a value to sort by, for those that aren't good.
 
-    A model without a published result makes too little of a long text to come before one that has it. Of these, the
-    largest comes first.
     Where no good model fits, the small ones differ more in what they make of a long text than in its length: the best
-    one comes first that is readable and has a long context.
+    one comes first that is readable and has a long context. Without a result, the largest one does.
     """
-    fit, model = choice.quant.fit, choice.offer.model
-    is_short = bool(choice.score) and fit.n_ctx < _THINKING_CONTEXT
-    is_readable = choice.quant.likely_tok_s >= SLOWEST_TOK_S
-    figure = 0.0 if choice.is_good or is_short else -choice.score if is_readable else 1.0
     if not choice.score:
-        figure = -model.params_b
-    return (
-        not choice.score, is_short, not choice.is_good, figure, -fit.n_ctx, fit.rank, model.active_params_b,
-        -choice.score,
-    )  # fmt: skip
+        return -choice.offer.model.params_b
+    if choice.is_good or _is_short(choice):
+        return 0.0
+    return -choice.score if choice.quant.likely_tok_s >= SLOWEST_TOK_S else 1.0
+
+
+def _is_short(choice: Choice) -> bool:
+    return bool(choice.score) and choice.quant.fit.n_ctx < THINKING_CONTEXT
+
+
+Rule = Literal["scored", "fluent", "short", "good", "figure", "speed", "context", "place", "active", "score"]
+
+# By which choices are ranked for each purpose, what counts most first: the lower value comes first.
+# For a long context, a model without a published result makes too little of a long text to come before one that has
+# it. Then the length counts, how much a token costs in a long chat, and the published result.
+ORDERS: Final[Mapping[Purpose, Mapping[Rule, Callable[[Choice], float]]]] = MappingProxyType(
+    {
+        "fast": {
+            "good": lambda choice: not choice.is_good,
+            "speed": lambda choice: -choice.quant.likely_tok_s if choice.is_good else 0.0,
+            "score": lambda choice: 0.0 if choice.is_good else -choice.score,
+        },
+        "deep": {
+            "fluent": lambda choice: choice.score < FAIR_SCORE or not _is_comfortable(choice.quant),
+            "score": lambda choice: -choice.score,
+        },
+        "long": {
+            "scored": lambda choice: not choice.score,
+            "short": _is_short,
+            "good": lambda choice: not choice.is_good,
+            "figure": _figure_for_length,
+            "context": lambda choice: -choice.quant.fit.n_ctx,
+            "place": lambda choice: choice.quant.fit.rank,
+            "active": lambda choice: choice.offer.model.active_params_b,
+            "score": lambda choice: -choice.score,
+        },
+        "quality": {"score": lambda choice: -choice.score},
+    }
+)
 
 
 def _quality(offer: Offer) -> Choice | None:
@@ -240,7 +264,7 @@ def _quality(offer: Offer) -> Choice | None:
     A large model, and one whose GPU uses the RAM, goes to the GPU whole if it can: parts of it in RAM gain nothing.
     """
     readable, is_large = _readable(offer), offer.model.params_b >= LARGE_B
-    names = _quants_in_ram(offer) if is_large else _FOUR_BITS
+    names = _quants_in_ram(offer) if is_large else FOUR_BITS
     places: Sequence[Sequence[str]] = (("vram", "experts", "cpu"),)
     if is_large or any(each.fit.is_unified for each in readable):
         places = (("vram",), ("experts", "cpu"))
@@ -299,20 +323,23 @@ def choose_hero(offers: Sequence[Offer]) -> str:
     fitting = [offer for offer in offers if offer.recommended is not None]
     ranked = sorted((offer for offer in fitting if offer.model.rank), key=lambda offer: offer.model.rank)
     for place, offer in enumerate(ranked):
-        assert offer.recommended is not None
-        fit, smaller = offer.recommended.fit, ranked[place + 1 :]
-        # A dense model that is partly in RAM is slower than the next smaller one that fits in video memory.
-        is_slow = fit.kind in ("layers", "cpu") and not offer.is_mixture and offer.model.params_b > 5
-        is_coarse = offer.recommended.quant in COARSE and fit.kind != "vram"
-        if is_slow and smaller:
-            continue
-        # With a browser open, its load would be refused after a long download.
-        if fit.is_tight and any(_is_roomy(each.recommended) for each in smaller):
-            continue
-        if is_coarse and any(_fits_well(each.recommended, fit) for each in smaller):
-            continue
-        return offer.id
+        if not passed_over(offer, ranked[place + 1 :]):
+            return offer.id
     return next((offer.id for offer in fitting), "")
+
+
+def passed_over(offer: Offer, smaller: Sequence[Offer]) -> Literal["slow", "tight", "coarse", ""]:
+    """Return why one of the `smaller` models is recommended instead of one that fits; "" if none is."""
+    assert offer.recommended is not None
+    fit = offer.recommended.fit
+    # A dense model that is partly in RAM is slower than the next smaller one that fits in video memory.
+    if smaller and fit.kind in ("layers", "cpu") and not offer.is_mixture and offer.model.params_b > 5:
+        return "slow"
+    # With a browser open, its load would be refused after a long download.
+    if fit.is_tight and any(_is_roomy(each.recommended) for each in smaller):
+        return "tight"
+    is_coarse = offer.recommended.quant in COARSE and fit.kind != "vram"
+    return "coarse" if is_coarse and any(_fits_well(each.recommended, fit) for each in smaller) else ""
 
 
 def choose_quick(offers: Sequence[Offer], hero: str) -> Offer | None:

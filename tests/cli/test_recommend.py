@@ -136,3 +136,23 @@ def test_bad_input_is_reported_in_a_sentence(arguments: tuple[str, ...], said: s
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_why_not_names_both_models_and_each_rule() -> None:
+    done = run("--gpu", "RTX 3090:24", "--ram", "64", "--offline", "--why", "3.8-27b")
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0
+    assert lines[3].startswith("Qwen3.6-35B-A3B UD-IQ4_XS: GPQA Diamond 86.0, about 118 tok/s (reported)")
+    assert lines[4].startswith("Qwen3.8-27B UD-Q4_K_M: GPQA Diamond 89.2, about 36 tok/s (reported)")
+    assert lines[6] == "Why Qwen3.6-35B-A3B comes before Qwen3.8-27B:"
+    assert [line[:3] for line in lines[7:]] == ["1. ", "2. "]
+
+    found = recommended("--gpu", "RTX 3090:24", "--ram", "64", "--why", "Qwen3.6-35B-A3B")
+    assert found["why_not"] == {"model": "Qwen3.6-35B-A3B", "reasons": []}
+
+
+@pytest.mark.parametrize("name", ["27B", "", "gpt-oss"])
+def test_why_not_takes_one_model_of_the_catalog(name: str) -> None:
+    done = run("--vram", "0", "--ram", "16", "--offline", "--why", name)
+    assert done.returncode == 2
+    assert "Qwen3.8-27B" in done.stderr
