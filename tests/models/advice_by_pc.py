@@ -1,8 +1,9 @@
 """What each kind of PC must be told to take, for each purpose, and what users of such PCs report in public.
 
 The table was written before the rules that it judges. A PC is described as for `qwendesk recommend`. An expectation
-names a model and the bits of its quant, "27B 4-6"; a slash separates what is right as well. The reports say why: that
-the file runs there at a speed that suits the purpose, or that a larger one doesn't.
+names a model and the bits of its quant, "27B 4-6", and the kind of quant where only that one is right, "27B GSQ 3"; a
+slash separates what is right as well. The reports say why: that the file runs there at a speed that suits the purpose,
+or that a larger one doesn't.
 """
 
 import argparse
@@ -58,31 +59,39 @@ ROWS = (
         "github.com/sudoingX/qwen38-mtp: 3.8-27B IQ4_XS 4.2, with layers in RAM: too slow"),
     Row("--gpu 'RTX 3080:10' --ram 32", "35B 4", "35B 4", "35B 4", "35B 4-6",
         "github.com/sudoingX/qwen38-mtp: the 27B fits in 2 bits only, at 16K"),
-    Row("--gpu 'RTX 3060:12' --ram 16", "3.5-35B 3 / 9B 4-6", "3.5-35B 3 / 9B 4-8", "3.5-35B 3 / 9B 4-8",
-        "3.5-35B 3 / 9B 5-8", "collected advice: 12 GB with 16 GB of RAM: 3 bits, experts of about 17 layers in RAM"),
-    Row("--gpu 'RTX 3060:12' --ram 32", "35B 4", "35B 4", "35B 4", "35B 4-8",
+    Row("--gpu 'RTX 3060:12' --ram 16", "3.5-35B 3 / 9B 4-6", "27B GSQ 2-3", "3.5-35B 3 / 9B 4-8", "27B GSQ 2-3",
+        "public code: 3.8-27B GSQ-RCO IQ2_S at 64K and 32.9 with drafts on an RTX 3060"),
+    Row("--gpu 'RTX 3060:12' --ram 32", "35B 4", "35B 4 / 27B GSQ 3", "35B 4",
+        "35B 4-8 / 27B GSQ 3",
         "jeanfbrito.github.io: 3.6-35B UD-IQ3_XXS 22.9 with 31 GB of DDR4"),
-    Row("--gpu 'RTX 4070:12' --ram 32", "35B 4", "35B 4", "35B 4", "35B 4-8",
+    Row("--gpu 'RTX 4070:12' --ram 32", "35B 4", "35B 4 / 27B GSQ 3", "35B 4",
+        "35B 4-8 / 27B GSQ 3",
         "smeltcore.com: 3.6-35B UD-Q4_K_XL 80.8 with drafts, 128K"),
     Row("--gpu 'RTX 5070:12' --ram 64", "35B 4", "Flash 4 / 35B 4-8", "35B 4-8", "Flash 4 / 35B 6-8",
         "Strata's README: Flash-Next 53 to 94 (another engine)"),
-    Row("--gpu 'RTX 4080 Laptop:12' --ram 32", "35B 4", "35B 4", "35B 4", "35B 4-8"),
-    Row("--gpu 'Arc B580:12' --backend vulkan --ram 32", "35B 4", "35B 4", "35B 4", "35B 4-8",
+    Row("--gpu 'RTX 4080 Laptop:12' --ram 32", "35B 4", "35B 4 / 27B GSQ 3", "35B 4",
+        "35B 4-8 / 27B GSQ 3"),
+    Row("--gpu 'Arc B580:12' --backend vulkan --ram 32", "35B 4", "35B 4 / 27B GSQ 3", "35B 4",
+        "35B 4-8 / 27B GSQ 3",
         "github.com/ggml-org/llama.cpp/issues/22413: the B580 is faster with Vulkan than with SYCL"),
     # One card with 16 to 96 GB
-    Row("--gpu 'RTX 4060 Ti:16' --ram 32", "35B 4", "27B 4", "35B 4", "27B 4",
+    Row("--gpu 'RTX 4060 Ti:16' --ram 32", "35B 4", "27B GSQ 3", "35B 4", "27B 4 / 27B GSQ 3",
         "github.com/sudoingX/qwen38-mtp/pull/63: 3.8-27B in 15.1 GB 17.6 at 32K"),
-    Row("--gpu 'RTX 5060 Ti:16' --ram 32", "35B 4", "27B 4", "35B 4", "27B 4",
-        "github.com/sudoingX/qwen38-mtp/pull/52: 3.8-27B in 15.1 GB 26.3 at 32K"),
-    Row("--gpu 'RTX 5060 Ti:16' --ram 16", "35B 3-4 / 9B 8", "27B 4", "35B 3-4 / 27B 3 / 9B 4-8", "27B 4",
-        "github.com/sudoingX/qwen38-mtp/pull/52: nothing of the 27B is in RAM"),
+    Row("--gpu 'RTX 5060 Ti:16' --ram 32", "35B 4", "27B GSQ 3", "35B 4", "27B 4 / 27B GSQ 3",
+        "github.com/irae/choose-a-local-llm: 3.8-27B GSQ-RCO IQ3_S 29.4 at 4K, 21.1 at 64K, all of it in 14.8 GB"),
+    Row("--gpu 'RTX 5060 Ti:16' --ram 16", "35B 3-4 / 9B 8", "27B GSQ 3", "35B 3-4 / 27B 3 / 9B 4-8",
+        "27B 4 / 27B GSQ 3", "github.com/sudoingX/qwen38-mtp/pull/52: nothing of the 27B is in RAM"),
     Row("--gpu 'RTX 5080:16' --ram 128", "35B 4", "Flash 4", "35B 4-8", "Flash 4",
         "r/LocalLLaMA 1rei65v: 3.5-35B Q4_K_M 69.6, Q8_0 36 to 41"),
-    Row("--gpu 'RX 9060 XT:16' --backend vulkan --ram 32", "35B 4", "27B 4", "35B 4", "27B 4",
+    Row("--gpu 'RX 9060 XT:16' --backend vulkan --ram 32", "35B 4", "27B GSQ 3", "35B 4",
+        "27B 4 / 27B GSQ 3",
         "github.com/sudoingX/qwen38-mtp: 3.8-27B in 3 bits 15.2 at 32K"),
-    Row("--gpu 'RX 7800 XT:16' --backend vulkan --ram 32", "35B 4", "27B 4", "35B 4", "27B 4"),
-    Row("--gpu 'Arc A770:16' --backend vulkan --ram 32", "35B 4", "27B 4", "35B 4", "27B 4"),
-    Row("--gpu 'RTX 3080 Ti Laptop:16' --ram 32", "35B 4", "27B 4", "35B 4", "27B 4",
+    Row("--gpu 'RX 7800 XT:16' --backend vulkan --ram 32", "35B 4", "27B GSQ 3", "35B 4",
+        "27B 4 / 27B GSQ 3"),
+    Row("--gpu 'Arc A770:16' --backend vulkan --ram 32", "35B 4", "27B GSQ 3", "35B 4",
+        "27B 4 / 27B GSQ 3"),
+    Row("--gpu 'RTX 3080 Ti Laptop:16' --ram 32", "35B 4", "27B GSQ 3", "35B 4",
+        "27B 4 / 27B GSQ 3",
         "github.com/sudoingX/qwen38-mtp/pull/56: 3.8-27B UD-Q3_K_XL 14.8"),
     Row("--gpu 'RX 7900 XT:20' --backend vulkan --ram 32", "35B 4", "27B 4", "35B 3-4", "27B 4-5",
         "github.com/sudoingX/qwen38-mtp/pull/83: 3.8-27B UD-Q4_K_M 30.8 at 64K"),
@@ -195,8 +204,10 @@ def bits_of(quant: str) -> int:
 def is_expected(choice: Choice, expected: str) -> bool:
     """Return whether a choice is one of those that are right."""
     for each in expected.split(" / "):
-        model, _, bits = each.partition(" ")
+        model, *kind, bits = each.split(" ")
         least, _, most = bits.partition("-")
-        if choice.offer.id == _MODELS[model] and int(least) <= bits_of(choice.quant.quant) <= int(most or least):
+        is_of_kind = all(word in choice.quant.quant for word in kind)
+        has_bits = int(least) <= bits_of(choice.quant.quant) <= int(most or least)
+        if choice.offer.id == _MODELS[model] and is_of_kind and has_bits:
             return True
     return False
