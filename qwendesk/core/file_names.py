@@ -13,9 +13,9 @@ _SHARD = re.compile(r"(?P<base>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})(?P<suff
 # No real set has this many shards; a larger number in a name would only cost time and memory.
 _MAX_SHARDS = 999
 _QUANT = re.compile(
-    r"(?<![A-Za-z0-9])(?:UD-)?"
-    r"(?:I?Q[1-8]_(?:K(?:_[A-Z]{1,3})?|[A-Z]{1,3}|[01](?:_\d_\d)?)(?:_R\d{1,2})?|P?TQ[12]_0|PQ2_0"
-    r"|MXFP4(?:_MOE)?|NVFP4|BF16|F16|F32)"
+    r"(?<![A-Za-z0-9])(?:UD-|GSQ-RCO-)?"
+    r"(?:I?Q[1-8]_(?:K(?:_[A-Z]{1,3})?|[A-Z]{1,3}(?:_XL)?|[01](?:_\d_\d)?)(?:_R\d{1,2})?|P?TQ[12]_0|PQ2_0"
+    r"|MXFP4(?:_MOE)?|NVFP4|BF16|F16|F32)(?:-MTP(?![A-Za-z0-9]))?"
     r"(?![A-Za-z0-9])",
     re.IGNORECASE,
 )
@@ -76,7 +76,11 @@ def model_name(path: str) -> str:
 
 
 def quants_in(text: str) -> tuple[str, ...]:
-    """Return every quant that a name or path mentions, in order and in capital letters ("UD-Q4_K_XL", "BF16")."""
+    """Return every quant that a name or path mentions, in order and in capital letters ("UD-Q4_K_XL", "BF16").
+
+    A mark behind the quant belongs to it: "X-IQ3_S-mtp.gguf", which has the MTP layer inside, is another file than
+    "X-IQ3_S.gguf".
+    """
     return tuple(found.group().upper() for found in _QUANT.finditer(text))
 
 

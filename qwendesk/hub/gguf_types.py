@@ -173,9 +173,10 @@ def program_for_type(type_number: int) -> str:
 
 def program_for_quant(quant: str) -> str:
     """Return the program that a quant, named as in file names, was made for, with its address; "" for llama.cpp's."""
-    if _PRISM_ML_QUANT.fullmatch(quant):
+    plain = quant.removesuffix("-MTP")
+    if _PRISM_ML_QUANT.fullmatch(plain):
         return PRISM_ML
-    return IK_LLAMA if _IK_LLAMA_QUANT.fullmatch(quant) else ""
+    return IK_LLAMA if _IK_LLAMA_QUANT.fullmatch(plain) else ""
 
 
 def quant_name(file_type: int, file_name: str) -> str:
@@ -193,7 +194,7 @@ def quant_name(file_type: int, file_name: str) -> str:
 
 def _bits(quant: str) -> str:
     """Return the number of bits in the name: "4" for "UD-Q4_K_XL" and "MXFP4"; the whole name for float types."""
-    plain = quant.removeprefix("UD-")
+    plain = quant.removeprefix("UD-").removesuffix("-MTP")
     if plain in ("F16", "BF16", "F32", "NVFP4"):
         return plain
     number = re.search(r"\d+", plain)
