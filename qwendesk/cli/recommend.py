@@ -219,10 +219,10 @@ def _speeds_json(quant: QuantOffer) -> list[dict[str, Any]]:
 
 def _plan(choice: Choice, pc: Pc) -> Plan | None:
     offer, quant = choice.offer, choice.quant
-    plan = estimate_plan(offer.model, quant.n_bytes, offer.mmproj_bytes, pc, choice.options)
+    plan = estimate_plan(offer.model, quant.n_bytes, quant.mmproj_bytes, pc, choice.options)
     if plan is None:
         return None
-    files = msgspec.structs.replace(plan.options, model=quant.path, mmproj=offer.mmproj_path)
+    files = msgspec.structs.replace(plan.options, model=quant.path, mmproj=quant.mmproj_path)
     return msgspec.structs.replace(plan, options=files)
 
 
@@ -256,7 +256,7 @@ def _choice_lines(number: int, choice: Choice, measured: Mapping[str, float]) ->
     speed, source = _speed(choice, measured)
     place = tr(_PLACE_TEXTS[_PLACES[quant.fit.kind]])
     lines = [
-        f"{number}. {offer.id} {quant.quant}, {size_text(offer, quant)}",
+        f"{number}. {offer.id} {quant.quant}, {size_text(quant)}",
         tr("Context of {0}, {1}", show_tokens(quant.fit.n_ctx), place),
         *([tr("Pictures on the CPU")] if quant.fit.has_vision_on_cpu else []),
         tr("Measured here: {0} tok/s", show_rate(speed[0])) if source == "measured" else expected_text(offer, quant),

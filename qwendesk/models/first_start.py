@@ -58,7 +58,7 @@ class FirstStartState(msgspec.Struct, frozen=True, kw_only=True):
         """Return how much free space is missing for `offer`; 0 if there is enough, or if unknown."""
         if offer.recommended is None or self.free_bytes is None:
             return 0
-        return max(offer.total_bytes(offer.recommended) + _SPARE_BYTES - self.free_bytes, 0)
+        return max(offer.recommended.total_bytes + _SPARE_BYTES - self.free_bytes, 0)
 
 
 class FirstStartService:
@@ -136,7 +136,7 @@ class FirstStartService:
         if self._refuse_without_room(offer):
             return
         try:
-            identity = await self._downloads.add(quant.repo, quant.path, with_mmproj=bool(offer.mmproj_bytes))
+            identity = await self._downloads.add(quant.repo, quant.path, with_mmproj=bool(quant.mmproj_bytes))
         except QwenDeskError as error:
             self.state.update(problem=error.sentence)
             return

@@ -28,7 +28,7 @@ from qwendesk.models.fit import Pc, estimate_fit, make_pc
 from qwendesk.models.purpose_texts import with_texts
 from qwendesk.models.purposes import PURPOSES, Choice, Purpose, choose_hero, choose_quick, rank_choices, sort_offers
 from qwendesk.models.ranking import Offer, QuantOffer, choose_quant, find_flag
-from qwendesk.models.uploaders import OtherUploader, other_uploaders, preferred_repository
+from qwendesk.models.uploaders import OtherUploader, offered_repositories, other_uploaders
 from qwendesk.settings.service import SettingsService
 
 # How long planning waits for the kind of drive. A network drive that is gone answers after minutes, or never.
@@ -213,8 +213,8 @@ def unused_gpus(offers: Offers, snapshot: Snapshot | None) -> tuple[str, ...]:
 
 def make_offers(catalog: Catalog, pc: Pc, *, with_pictures: bool) -> tuple[Offer, ...]:
     """Return one offer for each model of the catalog, the recommended one first."""
-    pairs = ((model, preferred_repository(catalog, model)) for model in catalog.models)
-    offers = [_offer(catalog, model, repo, pc, with_pictures) for model, repo in pairs if repo is not None]
+    pairs = ((model, offered_repositories(catalog, model)) for model in catalog.models)
+    offers = [_offer(catalog, model, repositories, pc, with_pictures) for model, repositories in pairs if repositories]
     hero = choose_hero(offers)
     marked = [msgspec.structs.replace(offer, is_hero=offer.id == hero) for offer in offers]
     return sort_offers(marked, hero)
@@ -225,23 +225,21 @@ def make_choices(purpose: Purpose, offers: Sequence[Offer], catalog: Catalog, pc
     return with_texts(rank_choices(purpose, offers, catalog.contents.speeds, pc))
 
 
-def _offer(catalog: Catalog, model: CatalogModel, repository: Repository, pc: Pc, with_pictures: bool) -> Offer:
-    mmproj = _mmproj(catalog, repository) if with_pictures else None
-    files = [each for each in repository.files if each.kind == "model" and each.quant not in _NOT_FOR_HOME]
-    quants = tuple(
-        sorted(
-            (_quant(catalog, model, repository, file, mmproj, pc) for file in files),
-            key=lambda each: (-each.n_bytes, each.quant),
-        )
-    )
+def _offer(
+    catalog: Catalog, model: CatalogModel, repositories: Sequence[Repository], pc: Pc, with_pictures: bool
+) -> Offer:
+    found = []
+    for repository in repositories:
+        mmproj = _mmproj(catalog, repository) if with_pictures else None
+        files = (each for each in repository.files if each.kind == "model" and each.quant not in _NOT_FOR_HOME)
+        found += [_quant(catalog, model, repository, file, mmproj, pc) for file in files]
+    quants = tuple(sorted(found, key=lambda each: (-each.n_bytes, each.quant)))
     recommended, reason = choose_quant(quants)
     return Offer(
         model=model,
         quants=quants,
         recommended=recommended,
         reason=reason,
-        mmproj_path=mmproj.path if mmproj is not None else "",
-        mmproj_bytes=mmproj.n_bytes if mmproj is not None else 0,
         benchmarks=tuple(each for each in catalog.contents.benchmarks if each.model == model.id),
         other_speeds=tuple(each for each in catalog.contents.other_speeds if each.model == model.id),
     )
@@ -274,4 +272,6 @@ def _quant(
         quality=quality,
         notes=catalog.notes(model.id, repository.uploader, file.quant),
         flag=find_flag(catalog, repository, file),
+        mmproj_path=mmproj.path if mmproj is not None else "",
+        mmproj_bytes=mmproj.n_bytes if mmproj is not None else 0,
     )

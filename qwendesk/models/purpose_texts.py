@@ -11,7 +11,7 @@ from qwendesk.core.translation import mark, tr, tr_n
 from qwendesk.core.units import MIB, show_bytes, show_rate, show_tokens
 from qwendesk.models.expected_speed import SpeedSource
 from qwendesk.models.purposes import COMFORTABLE_TOK_S, LARGE_B, REASONING, SLOWEST_TOK_S, Choice, Purpose
-from qwendesk.models.ranking import COARSE, Offer
+from qwendesk.models.ranking import COARSE, NEAR_LOSSLESS, THREE_BITS, Offer
 
 # In the order in which they are offered.
 PURPOSE_TITLES: Final[Mapping[Purpose, str]] = MappingProxyType(
@@ -27,7 +27,7 @@ _THINKING_TOKENS = 2_000
 _SLOW_TOK_S = 20.0
 _NO_RAM_BYTES = 512 * MIB
 _SHORT_CONTEXT, _LONG_CHAT, _ADVISED_CONTEXT = 32_768, 100_000, 131_072
-_COARSE = COARSE | {"UD-Q3_K_XL", "Q3_K_M", "UD-Q3_K_M"}
+_COARSE = COARSE.union(THREE_BITS).difference(NEAR_LOSSLESS)
 
 
 def with_texts(ranked: Sequence[Choice]) -> tuple[Choice, ...]:
@@ -105,6 +105,8 @@ def _why_quality(choice: Choice, _is_first: bool) -> str:
     result = tr("{0}: {1}.", REASONING, show_decimal(choice.score, 1)) if choice.score else ""
     if choice.offer.model.params_b >= LARGE_B:
         loss = tr("It's mostly on the GPU.")
+    elif quant in THREE_BITS:
+        loss = tr("{0} is the best quant that fits in this PC's memory.", quant)
     elif fit.kind == "experts":
         loss = tr("{0} loses next to nothing to quantization, and this PC's RAM has room for its experts.", quant)
     else:
@@ -140,6 +142,8 @@ def _drawbacks(choice: Choice, ranked: Sequence[Choice]) -> Iterator[str]:
         )
     if quant.quant in _COARSE:
         yield _coarse_text(choice)
+    if quant.quant in NEAR_LOSSLESS:
+        yield tr("That {0} is as good as the unquantized model is its maker's own result.", quant.quant)
     if fit.has_vision_on_cpu:
         yield tr("Pictures are processed on the CPU, which takes seconds for each.")
     if choice.purpose in ("fast", "quality"):
@@ -152,7 +156,7 @@ def _drawbacks(choice: Choice, ranked: Sequence[Choice]) -> Iterator[str]:
         yield tr(choice.offer.model.problem)
     if not quant.quality:
         yield tr("No quality measurements for this quant yet.")
-    yield tr("A download of {0}.", show_bytes(choice.offer.total_bytes(quant)))
+    yield tr("A download of {0}.", show_bytes(quant.total_bytes))
 
 
 def _coarse_text(choice: Choice) -> str:

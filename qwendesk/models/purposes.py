@@ -28,6 +28,8 @@ from qwendesk.models.ranking import (
     COARSE,
     FAST_IN_RAM_TOK_S,
     LARGEST_IN_RAM,
+    NEAR_LOSSLESS,
+    THREE_BITS,
     Offer,
     QuantOffer,
     largest_in_ram,
@@ -69,7 +71,6 @@ def _from_to(best: str, last: str) -> tuple[str, ...]:
 
 
 FOUR_BITS: Final = _from_to("Q8_0", "IQ4_XS")
-_THREE_BITS: Final = _from_to("UD-Q3_K_XL", "UD-Q3_K_M")
 
 LONG_CONTEXT_OPTIONS: Final = LoadOptions(model="", aim="long_context")
 
@@ -132,7 +133,10 @@ def _fast(offer: Offer, hero: str) -> Choice | None:
 
 
 def _deep(offer: Offer) -> Choice | None:
-    """Choose the best quant with a long enough context: 4 bits with a short one come before 3 bits."""
+    """Choose the best quant with a long enough context: 4 bits with a short one come before 3 bits.
+
+    But 3 bits that are as good as the unquantized model come before 4 with a short context.
+    """
     if offer.recommended is not None and offer.recommended.fit.kind == "cpu":
         found = _deep_on_cpu(offer)
         return Choice(purpose="deep", offer=offer, quant=found) if found is not None else None
@@ -142,6 +146,7 @@ def _deep(offer: Offer) -> Choice | None:
         found = (
             _first(quants, names, ("vram",), THINKING_CONTEXT)
             or _first(quants, names, ("vram",), _CHAT_CONTEXT)
+            or _first(quants, NEAR_LOSSLESS, ("vram",), _CHAT_CONTEXT)
             or _first(quants, in_ram, ("experts",), _SHORT_CONTEXT)
             or _first(quants, names, ("vram",), _SHORT_CONTEXT)
             or _first(quants, names, ("vram",), _SHORTEST_CONTEXT)
@@ -162,8 +167,8 @@ def _less_good(offer: Offer) -> QuantOffer | None:
     quant = offer.recommended
     if quant is not None and quant.fit.kind == "layers" and quant.likely_tok_s >= FAST_IN_RAM_TOK_S:
         return quant
-    return _first(_comfortable(offer), _THREE_BITS, ("vram", "experts"), _SHORT_CONTEXT) or _first(
-        _comfortable(offer), _THREE_BITS, ("vram",), _SHORTEST_CONTEXT
+    return _first(_comfortable(offer), THREE_BITS, ("vram", "experts"), _SHORT_CONTEXT) or _first(
+        _comfortable(offer), THREE_BITS, ("vram",), _SHORTEST_CONTEXT
     )
 
 
@@ -195,17 +200,17 @@ def _long(offer: Offer, reports: Sequence[SpeedReport], pc: Pc) -> Choice | None
         if spread is not None and spread.fit.n_ctx > longest:
             return Choice(purpose="long", offer=offer, quant=spread, options=LONG_CONTEXT_OPTIONS)
     if whole is None and offer.recommended is not None and offer.recommended.fit.kind == "experts":
-        whole = _first([offer.recommended], (*FOUR_BITS, *_THREE_BITS), ("experts",), _SHORT_CONTEXT)
+        whole = _first([offer.recommended], (*FOUR_BITS, *THREE_BITS), ("experts",), _SHORT_CONTEXT)
     return Choice(purpose="long", offer=offer, quant=whole) if whole is not None else None
 
 
 def _with_long_context(offer: Offer, quant: QuantOffer, reports: Sequence[SpeedReport], pc: Pc) -> QuantOffer | None:
     """Return the quant as it runs with a long context; None if it doesn't fit."""
-    plan = estimate_plan(offer.model, quant.n_bytes, offer.mmproj_bytes, pc, LONG_CONTEXT_OPTIONS)
+    plan = estimate_plan(offer.model, quant.n_bytes, quant.mmproj_bytes, pc, LONG_CONTEXT_OPTIONS)
     if plan is None:
         return None
     layers = offer.model.hyperparameters.block_count
-    fit = fit_label(plan, layers, pc, with_pictures=bool(offer.mmproj_bytes))
+    fit = fit_label(plan, layers, pc, with_pictures=bool(quant.mmproj_bytes))
     known = find_reports(reports, offer.model, quant.quant, quant.n_bytes, fit, pc)
     return msgspec.structs.replace(quant, fit=fit, speed=plan.speed, reports=known)
 

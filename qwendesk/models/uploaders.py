@@ -8,9 +8,12 @@ from qwendesk.core.translation import tr
 from qwendesk.core.units import GIB, show_bytes
 from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.catalog_schema import CatalogModel, Repository
+from qwendesk.hub.gguf_types import PRISM_ML
 
 # Uploaders whose files are offered, by preference: the first one has most quants and measurements of their quality.
-UPLOADERS = ("unsloth", "bartowski", "lmstudio-community", "ggml-org")
+UPLOADERS = ("unsloth", "bartowski", "lmstudio-community", "ggml-org", "ISTA-DASLab", "prism-ml", "ukisai")
+# Uploaders whose files are offered beside those of the preferred one: their quants are unlike anyone else's.
+_OFFERED_TOO = ("ISTA-DASLab",)
 _NAMES = {"unsloth": "Unsloth"}
 # Quants whose sizes are compared between uploaders; the first one that both have.
 _COMPARED = ("Q4_K_M", "Q8_0", "Q6_K", "Q5_K_M")
@@ -34,6 +37,12 @@ class OtherUploader(msgspec.Struct, frozen=True):
 def preferred_repository(catalog: Catalog, model: CatalogModel) -> Repository | None:
     """Return the preferred uploader's repository of `model`, except base models and those for speculative decoding."""
     return next(iter(_repositories(catalog, model)), None)
+
+
+def offered_repositories(catalog: Catalog, model: CatalogModel) -> tuple[Repository, ...]:
+    """Return the repositories whose files of `model` are offered, the preferred one first; () if there is none."""
+    first, *others = _repositories(catalog, model) or (None,)
+    return (first, *(each for each in others if each.uploader in _OFFERED_TOO)) if first is not None else ()
 
 
 def other_uploaders(catalog: Catalog, model: CatalogModel) -> tuple[OtherUploader, ...]:
@@ -80,6 +89,9 @@ def _who(uploader: str) -> str:
         "bartowski": tr("A well-known uploader with the usual quants, made with an importance matrix."),
         "lmstudio-community": tr("The files that LM Studio downloads: a few usual quants."),
         "ggml-org": tr("By the makers of llama.cpp: a few plain quants."),
+        "ISTA-DASLab": tr("A university's lab: 2 and 3 bits, chosen for each tensor by a search (GSQ-RCO)."),
+        "prism-ml": tr("Weights of three values, which only {0} loads.", PRISM_ML),
+        "ukisai": tr("Swift, a model that was trained further from this one."),
     }.get(uploader, tr("Another uploader of the same model."))
 
 

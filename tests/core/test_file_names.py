@@ -80,6 +80,11 @@ def test_a_model_is_named_without_folder_shard_and_ending(path: str, name: str) 
         ("UD-Q4_K_XL/model.gguf", ""),
         ("anything.gguf", ""),
         ("FAQ4_K.gguf", ""),
+        ("Qwen3.8-27B-GSQ-RCO-IQ3_S.gguf", "GSQ-RCO-IQ3_S"),
+        ("Qwen3.8-27B-GSQ-RCO-IQ3_S-mtp.gguf", "GSQ-RCO-IQ3_S-MTP"),
+        ("Qwen3.8-Flash-Next-GSQ-RCO-IQ3_XXS-00001-of-00002.gguf", "GSQ-RCO-IQ3_XXS"),
+        ("Qwen3.6-27B-MTP-Q8_0.gguf", "Q8_0"),
+        ("Qwen3.6-35B-A3B-UD-IQ4_NL_XL.gguf", "UD-IQ4_NL_XL"),
     ],
 )
 def test_the_quant_is_read_from_the_file_name(file: str, quant: str) -> None:

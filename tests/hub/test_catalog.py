@@ -10,25 +10,26 @@ from qwendesk.core.presets import sampling
 from qwendesk.hub.catalog import BadCatalog, decode_catalog, load_catalog
 from tests.hub.verified import NEW, OTHER, catalog, current_set
 
-TWELVE = {
+MODELS = {
     "Qwen3.5-35B-A3B", "Qwen3.5-27B", "Qwen3.5-122B-A10B", "Qwen3.5-397B-A17B", "Qwen3.5-9B", "Qwen3.5-4B",
     "Qwen3.5-2B", "Qwen3.5-0.8B", "Qwen3.6-35B-A3B", "Qwen3.6-27B", "Qwen3.8-27B",
-    "Qwen3.8-Flash-Next",
+    "Qwen3.8-Flash-Next", "Qwen3-Coder-Next",
 }  # fmt: skip
 SHIPPED = load_catalog()
 
 
-def test_all_twelve_models_and_four_uploaders_are_there() -> None:
-    assert {model.id for model in SHIPPED.models} == TWELVE
+def test_all_models_and_uploaders_are_there() -> None:
+    assert {model.id for model in SHIPPED.models} == MODELS
     assert {each.uploader for each in SHIPPED.repositories} == {
-        "unsloth", "bartowski", "lmstudio-community", "ggml-org"
+        "unsloth", "bartowski", "lmstudio-community", "ggml-org", "ISTA-DASLab", "prism-ml"
     }  # fmt: skip
-    assert {each.model for each in SHIPPED.repositories} == TWELVE
-    assert len(SHIPPED.repositories) == 51
+    assert {each.model for each in SHIPPED.repositories} == MODELS
 
 
-def test_every_repository_has_an_mmproj_that_exists() -> None:
+def test_every_repository_of_a_model_that_sees_has_an_mmproj_that_exists() -> None:
     for each in SHIPPED.repositories:
+        if each.model == "Qwen3-Coder-Next":
+            continue
         found = SHIPPED.find_file(each.mmproj_repo, each.mmproj_path)
         assert found is not None, each.repo
         assert found.file.kind == "mmproj"
@@ -43,6 +44,27 @@ def test_every_file_has_a_size_and_every_set_all_its_shards() -> None:
             if file.parts:
                 assert is_first_shard(file.path)
                 assert abs(sum(part.n_bytes for part in file.parts) - file.n_bytes) < 10
+
+
+def test_twins_of_a_quant_are_two_files_with_names_of_their_own() -> None:
+    """"ISTA-DASLab/...:IQ3_S" would mean either of the two."""
+    repository = SHIPPED.repository("ISTA-DASLab/Qwen3.8-27B-GSQ-RCO-GGUF")
+    assert repository is not None
+    models = {file.quant: file for file in repository.files if file.kind == "model"}
+    assert len(models) == sum(file.kind == "model" for file in repository.files) == 8
+    twin, plain = models["GSQ-RCO-IQ3_S-MTP"], models["GSQ-RCO-IQ3_S"]
+    assert (twin.path, twin.n_bytes) == ("Qwen3.8-27B-GSQ-RCO-IQ3_S-mtp.gguf", 12_120_016_960)
+    assert plain.path == "Qwen3.8-27B-GSQ-RCO-IQ3_S.gguf"
+    assert twin.sha256 != plain.sha256
+
+
+def test_what_its_maker_measured_is_said_to_be_its_makers() -> None:
+    rows = [each for each in SHIPPED.contents.quality if each.uploader == "ISTA-DASLab"]
+    makers = [each for each in rows if "ISTA-DASLab" in each.source]
+
+    assert makers
+    assert all("by the maker" in each.series for each in makers)
+    assert any("by an outsider" in each.series for each in rows)
 
 
 def test_a_file_is_found_by_place_and_by_bytes() -> None:

@@ -101,7 +101,7 @@ def test_recommended_model_loads_while_a_browser_is_open(catalog: Catalog, vram_
         reserve_bytes=GIB,
     )
 
-    assert best_plan(facts, estimate_mmproj(hero.mmproj_bytes), in_use, LoadOptions(model="")).fits
+    assert best_plan(facts, estimate_mmproj(hero.recommended.mmproj_bytes), in_use, LoadOptions(model="")).fits
 
 
 def card(name: str, gib: float, backend: str = "CUDA") -> DeviceInfo:
@@ -126,9 +126,10 @@ def test_fit_includes_the_mmproj_and_the_reserve(catalog: Catalog) -> None:
     plain = next(each for each in without.quants if each.quant == with_pictures.recommended.quant)
     assert fit.with_pictures
     assert not plain.fit.with_pictures
-    assert with_pictures.total_bytes(with_pictures.recommended) - with_pictures.mmproj_bytes == plain.n_bytes
-    assert with_pictures.mmproj_bytes > GIB // 2
-    assert without.mmproj_bytes == 0
+    assert with_pictures.recommended.total_bytes - with_pictures.recommended.mmproj_bytes == plain.total_bytes
+    assert with_pictures.recommended.mmproj_bytes > GIB // 2
+    assert with_pictures.has_pictures
+    assert not without.has_pictures
 
 
 def test_expert_layers_on_the_cpu_match_reported_numbers(catalog: Catalog) -> None:

@@ -62,7 +62,7 @@ def named(row: AdviceRow) -> str:
 
 def assert_like_row(choice: Choice, row: AdviceRow, pc: Pc) -> None:
     offer, quant = choice.offer, choice.quant
-    plan = estimate_plan(offer.model, quant.n_bytes, offer.mmproj_bytes, pc, choice.options)
+    plan = estimate_plan(offer.model, quant.n_bytes, quant.mmproj_bytes, pc, choice.options)
     assert plan is not None
     assert (offer.id, quant.quant, plan.options.n_ctx) == (row.model, row.quant, row.n_ctx)
     assert abs(plan.memory.cpu_expert_layers - row.n_cpu_moe) <= 1
@@ -186,8 +186,8 @@ def test_a_few_megabytes_of_ram_are_called_almost_none() -> None:
 def test_without_pictures_no_vision_file_is_counted() -> None:
     pc = one_card(24, 64)
     with_vision, without = (choices_on(pc, "long", with_pictures=each)[0] for each in (True, False))
-    assert with_vision.offer.mmproj_bytes
-    assert not without.offer.mmproj_bytes
+    assert with_vision.quant.mmproj_bytes
+    assert not without.quant.mmproj_bytes
     assert without.quant.n_bytes > with_vision.quant.n_bytes, "the room is used for a better quant"
 
 

@@ -58,6 +58,34 @@ def test_repositories_without_models_are_not_offered(catalog: Catalog) -> None:
     assert list(others_of(catalog, "Qwen3.5-122B-A10B")) == ["bartowski"]
 
 
+def test_quants_unlike_anyone_elses_are_offered_with_those_of_the_preferred_uploader(catalog: Catalog) -> None:
+    pc = Pc(ram_bytes=64 * GIB)
+    offer = next(each for each in make_offers(catalog, pc, with_pictures=True) if each.id == "Qwen3.8-27B")
+    by_name = {quant.quant: quant for quant in offer.quants}
+
+    assert len(by_name) == len(offer.quants)
+    assert by_name["UD-IQ4_XS"].repo == "unsloth/Qwen3.8-27B-GGUF"
+    gsq = by_name["GSQ-RCO-IQ3_S-MTP"]
+    assert (gsq.repo, gsq.mmproj_path) == ("ISTA-DASLab/Qwen3.8-27B-GSQ-RCO-GGUF", "mmproj-Qwen3.8-27B-BF16.gguf")
+    assert by_name["UD-IQ4_XS"].mmproj_path == "mmproj-F16.gguf"
+    assert not {"PQ2_0", "PTQ1_0", "IQ3_M"}.intersection(by_name)
+
+
+def test_a_file_whose_parts_would_be_slow_in_ram_is_not_recommended(catalog: Catalog) -> None:
+    """llama.cpp has no kernel for Q2_0 on x86."""
+    pc = Pc(ram_bytes=128 * GIB)
+    offer = next(each for each in make_offers(catalog, pc, with_pictures=True) if each.id == "Qwen3.8-Flash-Next")
+    flags = {quant.quant: quant.flag for quant in offer.quants if quant.quant.startswith("GSQ-RCO-")}
+
+    assert "Q2_0, which llama.cpp computes slowly on x86 CPUs" in flags["GSQ-RCO-IQ3_S"]
+    assert len(flags) == 4
+    assert all(flags.values())
+
+
+def test_an_uploader_for_another_program_says_which(catalog: Catalog) -> None:
+    assert any("PrismML's llama.cpp" in line for line in others_of(catalog, "Qwen3.8-27B")["prism-ml"].sentences)
+
+
 def test_no_offer_is_a_file_that_only_helps_models(catalog: Catalog) -> None:
     for offer in make_offers(catalog, Pc(ram_bytes=64 * GIB), with_pictures=True):
         assert not [quant.path for quant in offer.quants if is_helper_name(quant.path)]

@@ -280,7 +280,7 @@ class FirstStart(QWidget):
         self._quick.setVisible(offer is not None)
         if offer is not None and offer.recommended is not None:
             coming = start.download_of(offer.recommended)
-            size = show_bytes(offer.total_bytes(offer.recommended))
+            size = show_bytes(offer.recommended.total_bytes)
             self._quick.setText(
                 tr("Chat in a minute: {0}, {1}", offer.id, size)
                 if coming is None
@@ -307,7 +307,7 @@ class FirstStart(QWidget):
         quant = hero.recommended
         if quant is None:
             return
-        self._name.setText(tr("{0}, sees pictures", hero.id) if hero.mmproj_bytes else hero.id)
+        self._name.setText(tr("{0}, sees pictures", hero.id) if quant.mmproj_bytes else hero.id)
         text, tone = fit_text(quant.fit)
         self._fit.setText(text)
         self._fit.setToolTip(fit_details(quant.fit))
@@ -315,9 +315,9 @@ class FirstStart(QWidget):
         self._model.setText(quant.quant)
         self._model.setToolTip(quant.quant)
         self._model_size.setText(show_bytes(quant.n_bytes))
-        self._mmproj.setText(hero.mmproj_path.rpartition("/")[2].removesuffix(".gguf") or tr("None"))
+        self._mmproj.setText(quant.mmproj_path.rpartition("/")[2].removesuffix(".gguf") or tr("None"))
         self._mmproj.setToolTip(self._mmproj.text())
-        self._mmproj_size.setText(show_bytes(hero.mmproj_bytes) if hero.mmproj_bytes else "")
+        self._mmproj_size.setText(show_bytes(quant.mmproj_bytes) if quant.mmproj_bytes else "")
         words = tr("Skip vision file") if start.offers.with_pictures else tr("With pictures")
         self._pictures.setText(words)
         describe(self._pictures, "start.pictures", words, tr("Download with or without the vision file (mmproj)"))
@@ -326,11 +326,9 @@ class FirstStart(QWidget):
         self._free.setText("" if start.free_bytes is None else tr("{0} free", show_bytes(start.free_bytes)))
         item = start.download_of(quant)
         missing = start.missing_bytes(hero)
-        lines = [
-            time_text(hero.total_bytes(quant), start.measured_bytes_per_s) if item is None else download_text(item)
-        ]
+        lines = [time_text(quant.total_bytes, start.measured_bytes_per_s) if item is None else download_text(item)]
         lines += [
-            metered_text(start, hero.total_bytes(quant)),
+            metered_text(start, quant.total_bytes),
             unbroken(expected_text(hero, hero.recommended)),
         ]
         self._expect.setText(" ".join(line for line in lines if line))

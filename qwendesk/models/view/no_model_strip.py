@@ -79,7 +79,7 @@ class NoModelStrip(QFrame):
         elif found:
             words = tr("No model is loaded. You have {0}: choose it at the top (Ctrl+L).", found[0].name)
         elif can_download and hero is not None and quant is not None:
-            size = show_bytes(hero.total_bytes(quant))
+            size = show_bytes(quant.total_bytes)
             words = tr("To continue this chat, load a model. Recommended for this PC: {0} ({1}).", hero.id, size)
         else:
             words = tr("To continue this chat, load a model.")

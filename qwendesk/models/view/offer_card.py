@@ -142,7 +142,7 @@ class OfferCard(QFrame):
             title.addWidget(chip)
         name = QLabel(offer.id)
         name.setProperty("kind", "heading")
-        facts = WrappingLabel(model_facts_text(offer.model, with_pictures=bool(offer.mmproj_bytes)))
+        facts = WrappingLabel(model_facts_text(offer.model, with_pictures=offer.has_pictures))
         facts.setProperty("kind", "dim")
         title.addWidget(name)
         title.addWidget(facts)
@@ -173,7 +173,7 @@ class OfferCard(QFrame):
 
     def _second_row(self) -> ResponsivePairLayout:
         offer, quant = self._offer, self._offer.recommended
-        text = f"{quant.quant} · {size_text(offer, quant)}" if quant is not None else tr("All quants")
+        text = f"{quant.quant} · {size_text(quant)}" if quant is not None else tr("All quants")
         quants = ChevronButton(text)
         tip = tr("Show all quants with size, fit and quality")
         describe(quants, f"models.open.{offer.id}", tr("{0}: {1}", offer.id, text), tip)
@@ -197,7 +197,7 @@ class OfferCard(QFrame):
     def _make_download_button(self, quant: QuantOffer) -> QWidget:
         offer = self._offer
         self._download_button = TextButton(tr("Download"), kind="primary" if offer.is_hero else "")
-        text = tr("Download {0} {1}, {2}", offer.id, quant.quant, size_text(offer, quant))
+        text = tr("Download {0} {1}, {2}", offer.id, quant.quant, size_text(quant))
         describe(self._download_button, f"models.download.{offer.id}", text)
         self._download_button.clicked.connect(lambda: self.chosen.emit(quant))
         return self._download_button
@@ -268,13 +268,13 @@ class QuantTable(QWidget):
         quality = QLabel(quality_short(quant, offer))
         quality.setToolTip("\n".join(quality_text(each, offer) for each in quant.quality) or tr("No measurements yet."))
         button = file_button()
-        text = tr("{0} {1}, {2}", offer.id, quant.quant, size_text(offer, quant))
+        text = tr("{0} {1}, {2}", offer.id, quant.quant, size_text(quant))
         describe(button, f"models.get.{offer.id}.{quant.quant}", text)
         button.clicked.connect(lambda: self.chosen.emit(quant))
         self._buttons.append((quant, button))
         return FileLine(
             name=name,
-            size=WrappingLabel(size_text(offer, quant)),
+            size=WrappingLabel(size_text(quant)),
             fit=fit_chip(quant.fit),
             speed=speed,
             detail=quality,

@@ -163,10 +163,10 @@ def _other_engine_text(report: SpeedReport) -> str:
               report.engine, speed, with_ram, report.quant, source)  # fmt: skip
 
 
-def size_text(offer: Offer, quant: QuantOffer) -> str:
+def size_text(quant: QuantOffer) -> str:
     """Return the size of the download: "19.7 GB with vision file"."""
-    size = show_bytes(offer.total_bytes(quant))
-    return tr("{0} with vision file", size) if offer.mmproj_bytes else size
+    size = show_bytes(quant.total_bytes)
+    return tr("{0} with vision file", size) if quant.mmproj_bytes else size
 
 
 def reason_text(offer: Offer) -> str:

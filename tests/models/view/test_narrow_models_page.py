@@ -83,7 +83,7 @@ def open_repository(desk: Desk) -> None:
     items = tuple(
         RepoFile(
             path=quant.path, name=quant.path, quant=quant.quant, n_bytes=quant.n_bytes, n_shards=2, date="2026-03-04",
-            mmproj_bytes=offer.mmproj_bytes, fit=quant.fit,
+            mmproj_bytes=quant.mmproj_bytes, fit=quant.fit,
         )
         for quant in offer.quants
     )  # fmt: skip
