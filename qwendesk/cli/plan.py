@@ -25,7 +25,7 @@ from qwendesk.cli.made_up_pc import (
 )
 from qwendesk.cli.models_hub import connected_hub, split_name
 from qwendesk.cli.terminal import Interrupts, Terminal
-from qwendesk.commands.command_writer import COMMAND_KINDS, command
+from qwendesk.commands.command_writer import COMMAND_KINDS, command, difference
 from qwendesk.commands.outgrown import NextStep, next_step
 from qwendesk.commands.serving import Serving, cards_of, kv_bytes_of
 from qwendesk.core.devices import GpuLink
@@ -114,6 +114,8 @@ async def plan(options: argparse.Namespace, terminal: Terminal, interrupts: Inte
     if options.command_of:
         text = command(options.command_of, made.options, answer, serving, windows=sys.platform == "win32")
         terminal.write(text.rstrip("\n") + "\n")
+        if note := difference(options.command_of, answer):
+            terminal.note(note)
     elif options.json:
         terminal.write_json(as_json(made, _measured(options, made), step))
     else:

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from qwendesk.commands.command_text import read_commands
+from qwendesk.commands.compose_file import ComposeService, read_compose
 from qwendesk.core.errors import BadOption
 from qwendesk.core.flags import Flag, Program, find_flag
 from qwendesk.core.generation_options import GenerationOptions
@@ -187,17 +188,27 @@ def read_command(text: str) -> ReadCommand | None:
     """
     if re.search(r"^\s*FROM\s+\S", text, re.IGNORECASE | re.MULTILINE):
         return _Reader("ollama").modelfile(text)
+    service = read_compose(text, lambda image: bool(_started_by(image)))
+    if service is not None:
+        return _read_service(service)
     commands = read_commands(text) or []
     if len(commands) == 1 and re.match(r"--?[A-Za-z]", commands[0][0]):
         return _Reader("llama.cpp").flags(commands[0])
     return next(filter(None, map(_read, commands)), None)
 
 
-def _read(words: list[str]) -> ReadCommand | None:
+def _read_service(service: ComposeService) -> ReadCommand | None:
+    """Return what a service of a compose file means: that is what `docker run` with its image does."""
+    variables = [word for each in service.variables for word in ("-e", each)]
+    remarks = [Remark(each, tr("This is a setting of Docker. QwenDesk runs without it.")) for each in service.others]
+    return _read(["docker", "run", *variables, service.image, *service.words], remarks)
+
+
+def _read(words: list[str], remarks: Sequence[Remark] = ()) -> ReadCommand | None:
     """Return what one command means; None if it isn't one of these programs."""
-    remarks: list[Remark] = []
     if {"docker", "podman"} & set(words[:2]):
-        words, remarks = _without_docker(words)
+        words, of_docker = _without_docker(words)
+        remarks = (*of_docker, *remarks)
     start = next((index for index, word in enumerate(words) if _program(word) is not None), None)
     if start is None or any(not _may_precede(word) for word in words[:start]):
         return None

@@ -46,7 +46,7 @@ def read_commands(text: str) -> list[list[str]] | None:
 
     Lines below a prompt are its output. Values that `export` and `set` give are words of the next command.
     """
-    lines = _lines(text)
+    lines = plain_lines(text)
     has_prompts = any(_PROMPT.match(line) for line in lines)
     commands: list[list[str]] = []
     variables: list[str] = []
@@ -63,8 +63,8 @@ def read_commands(text: str) -> list[list[str]] | None:
     return commands if may_be_output or sum(words[0] not in _BEFORE for words in commands) == 1 else None
 
 
-def _lines(text: str) -> list[str]:
-    """Return the lines that are no fences and no comments, with plain characters."""
+def plain_lines(text: str) -> list[str]:
+    """Return the lines of a pasted text that are no fences and no comments, with plain characters."""
     plain = _DASH.sub(_hyphens, text.translate(_PLAIN_CHARACTERS)).strip()
     if re.fullmatch(r"`[^`\n]+`", plain):
         plain = plain[1:-1]

@@ -19,6 +19,7 @@ from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.option_rules import lora_adapter
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import Entry, table
+from qwendesk.core.translation import tr
 
 CommandKind = Literal["llama-server", "ollama", "vllm", "sglang", "mlx"]
 COMMAND_KINDS: tuple[CommandKind, ...] = ("llama-server", "ollama", "vllm", "sglang", "mlx")
@@ -57,6 +58,14 @@ def command(
         return mlx_command(load, answer, serving)
     args = _llama_server(load, answer)
     return " ".join(map(_quoted_for_windows, args)) if windows else shlex.join(args)
+
+
+def difference(kind: CommandKind, answer: GenerationOptions) -> str:
+    """Return in a sentence what a program makes of the sampling values that it is given; "" if it's the same."""
+    has_penalty = answer.presence_penalty or answer.frequency_penalty or answer.repeat_penalty != 1
+    if kind != "llama-server" or not has_penalty or answer.penalty_last_n != -1:
+        return ""
+    return tr("llama-server's penalties cover the last 64 tokens only. Here they cover the whole answer.")
 
 
 def _quoted_for_windows(word: str) -> str:

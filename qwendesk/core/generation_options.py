@@ -73,7 +73,8 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     penalty_last_n: Annotated[
         int,
         Setting("Penalty window", "--repeat-last-n",
-                "How many recent tokens of thinking and answer the penalties cover. Model cards mean all. 0 is none.",
+                "How many recent tokens of thinking and answer the penalties cover. Model cards mean all. 0 is none. "
+                "llama-server's penalties cover 64 tokens, also with the values that are copied for it.",
                 _REPETITION, unit="tokens", low=-1, high=4_194_304, minus_one="Whole answer",
                 ollama="repeat_last_n", llama_server="repeat_last_n"),
     ] = -1

@@ -232,7 +232,7 @@ def _is_short(choice: Choice) -> bool:
     return bool(choice.score) and choice.quant.fit.n_ctx < THINKING_CONTEXT
 
 
-Rule = Literal["scored", "fluent", "short", "good", "figure", "speed", "context", "place", "active", "score"]
+Rule = Literal["scored", "fluent", "cramped", "short", "good", "figure", "speed", "context", "place", "active", "score"]
 
 # By which choices are ranked for each purpose, what counts most first: the lower value comes first.
 # For a long context, a model without a published result makes too little of a long text to come before one that has
@@ -246,6 +246,7 @@ ORDERS: Final[Mapping[Purpose, Mapping[Rule, Callable[[Choice], float]]]] = Mapp
         },
         "deep": {
             "fluent": lambda choice: choice.score < FAIR_SCORE or not _is_comfortable(choice.quant),
+            "cramped": _is_cramped,
             "score": lambda choice: -choice.score,
         },
         "long": {
@@ -284,6 +285,11 @@ def _readable(offer: Offer) -> list[QuantOffer]:
 
 def _comfortable(offer: Offer) -> list[QuantOffer]:
     return [each for each in _usable(offer) if _is_comfortable(each)]
+
+
+def _is_cramped(choice: Choice) -> bool:
+    """Return whether a choice gave up bits for its place, and still has no room to think."""
+    return choice.quant.quant in THREE_BITS and choice.quant.fit.n_ctx < _SHORT_CONTEXT
 
 
 def _is_comfortable(quant: QuantOffer) -> bool:

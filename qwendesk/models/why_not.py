@@ -228,6 +228,11 @@ _TEXTS: Final[Mapping[Rule, Callable[[Choice, Choice], str]]] = MappingProxyType
     {
         "scored": lambda choice, _first: tr("No result of {0} is published for it.", REASONING),
         "fluent": _fluency_text,
+        "cramped": lambda choice, _first: tr(
+            "{0} fits with a context of {1} only, which thinking soon fills.",
+            choice.quant.quant,
+            show_tokens(_n_ctx(choice)),
+        ),
         "short": lambda choice, _first: tr(
             "A context of {0} fits; thinking in long chats asks for {1}.",
             show_tokens(_n_ctx(choice)),

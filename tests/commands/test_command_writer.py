@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from qwendesk.commands.command_writer import COMMAND_KINDS, CommandKind, command, for_commands
+from qwendesk.commands.command_writer import COMMAND_KINDS, CommandKind, command, difference, for_commands
 from qwendesk.commands.serving import Serving
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.model_facts import ModelFacts
@@ -88,6 +88,23 @@ def test_usual_command() -> None:
         "--load-mode none --cache-ram 4096 --temp 1 --top-k 20 --min-p 0 --presence-penalty 1.5 "
         "--reasoning on --jinja --parallel 1"
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "is_said"),
+    [
+        ("llama-server", {"presence_penalty": 1.5}, True),
+        ("llama-server", {"presence_penalty": 0, "repeat_penalty": 1.1}, True),
+        ("llama-server", {"presence_penalty": 0}, False),
+        ("llama-server", {"presence_penalty": 1.5, "penalty_last_n": 256}, False),
+        ("ollama", {"presence_penalty": 1.5}, False),
+        ("vllm", {"presence_penalty": 1.5}, False),
+    ],
+)
+def test_what_llama_server_makes_of_penalties_is_said(
+    kind: CommandKind, changes: dict[str, Any], is_said: bool
+) -> None:
+    assert ("64 tokens" in difference(kind, GenerationOptions(**changes))) == is_said
 
 
 def test_lists_and_unusual_values_are_written_as_llama_server_takes_them() -> None:

@@ -94,6 +94,32 @@ OTHERS: dict[str, tuple[str, str, dict[str, Any], dict[str, Any]]] = {
     "Ollama in docker": ("docker exec -it ollama ollama run qwen3.5:9b", "qwen3.5 9b", {}, {}),
 }  # fmt: skip
 
+IMAGE = "ghcr.io/ggml-org/llama.cpp:server-cuda"
+# Files of docker compose that mean the same.
+COMPOSE = {
+    "a text": f"services:\n  llama:\n    image: {IMAGE}\n    ports:\n      - \"8080:8080\"\n"
+              f"    command: -hf {REPO}:Q4_K_M -c 16384 --temp 0.6\n    restart: unless-stopped",
+    "a folded text": f"services:\n  llama:\n    image: {IMAGE}\n    command: >\n      -hf {REPO}:Q4_K_M\n"
+                     f"      -c 16384\n      --temp 0.6\n",
+    "a block with backslashes": f"services:\n  llama:\n    command: |-\n      -hf {REPO}:Q4_K_M \\\n"
+                                f"      -c 16384 --temp 0.6\n    image: \"{IMAGE}\"\n",
+    "a list": f"version: \"3.9\"\nservices:\n  web:\n    image: open-webui\n    command: [\"serve\"]\n  llama:\n"
+              f"    image: {IMAGE}  # CUDA\n    command:\n      - -hf\n      - {REPO}:Q4_K_M\n      - \"-c\"\n"
+              f"      - \"16384\"\n      # warm\n      - --temp\n      - '0.6'\n",
+    "a list that isn't indented": f"services:\n  llama:\n    image: {IMAGE}\n    command:\n    - -hf\n"
+                                  f"    - {REPO}:Q4_K_M\n    - -c\n    - 16384\n    - --temp\n    - 0.6\n",
+    "a list in brackets": f"  llama:\n    image: {IMAGE}\n"
+                          f"    command: [\"-hf\", \"{REPO}:Q4_K_M\", '-c', \"16384\", --temp, 0.6]\n",
+    "variables": f"```yaml\nservices:\n  llama:\n    image: {IMAGE}\n    environment:\n"
+                 f"      LLAMA_ARG_CTX_SIZE: \"16384\"\n      TZ: Europe/Vienna\n"
+                 f"    command: [\"-hf\", \"{REPO}:Q4_K_M\", \"--temp\", \"0.6\"]\n    deploy:\n"
+                 f"      resources:\n        reservations:\n          devices:\n            - driver: nvidia\n```",
+    "an entrypoint": f"services:\n  llama:\n    image: {IMAGE}\n    entrypoint: /app/llama-server\n    environment:\n"
+                     f"      - LLAMA_ARG_CTX_SIZE=16384\n    command: -hf {REPO}:Q4_K_M --temp 0.6\n",
+    "a shell": f"services:\n  llama:\n    image: {IMAGE}\n    entrypoint: [\"/bin/sh\", \"-c\", "
+               f"\"/app/llama-server -hf {REPO}:Q4_K_M -c 16384 --temp 0.6\"]\n",
+}  # fmt: skip
+
 
 def read(text: str) -> ReadCommand:
     found = read_command(text)
@@ -113,6 +139,41 @@ def test_what_stands_around_a_command_changes_nothing(around: str) -> None:
     named = named_model(text)
     assert named is not None
     assert named.repo == REPO
+
+
+@pytest.mark.parametrize("form", COMPOSE)
+@case(PASTED_COMMAND, Way.WINDOW, report="found by pasting compose files of READMEs", before="failed")
+def test_a_compose_file_is_read(form: str) -> None:
+    text = COMPOSE[form]
+    found = read(text)
+    assert found.model is not None
+    assert (found.model.repo, found.model.quant) == (REPO, "Q4_K_M")
+    assert (found.load, found.answer) == (LOAD, ANSWER)
+    assert pasted_kind(text) == "command"
+
+
+def test_what_is_docker_composes_own_is_named() -> None:
+    remarks = {each.words: each.sentence for each in read(COMPOSE["a text"]).remarks}
+
+    assert remarks.keys() == {"ports", "restart: unless-stopped"}
+    assert all("Docker" in each for each in remarks.values())
+
+
+@case(PASTED_COMMAND, Way.WINDOW, report="found by pasting compose files of READMEs", before="failed")
+def test_compose_files_of_other_programs_are_read() -> None:
+    ollama = read(
+        "services:\n  ollama:\n    image: ollama/ollama:latest\n    environment:\n"
+        "      - OLLAMA_CONTEXT_LENGTH=32768\n    volumes:\n      - ollama:/root/.ollama"
+    )
+    vllm = read(
+        "services:\n  vllm:\n    image: vllm/vllm-openai:latest\n    command: --model Qwen/Qwen3.5-27B "
+        "--max-model-len 65536\n    ipc: host"
+    )
+
+    assert (ollama.program, ollama.load) == ("ollama", {"n_ctx": 32768})
+    assert (vllm.program, vllm.load) == ("vllm", {"n_ctx": 65536})
+    assert vllm.model is not None
+    assert vllm.model.words
 
 
 @pytest.mark.parametrize("program", OTHERS)
@@ -143,6 +204,8 @@ def test_every_flag_of_docker_is_named() -> None:
         "```python\nprint('-c 16384')\n```",
         "git clone https://github.com/ggml-org/llama.cpp && cd llama.cpp && cmake -B build -DGGML_CUDA=ON",
         "hf auth login",
+        "services:\n  web:\n    image: nginx:latest\n    command: -c /etc/nginx.conf",
+        "![A picture](a.png)\nimage: of a llama\nIt was -c 16384 in size.",
     ],
 )
 def test_other_lines_and_prose_are_no_commands(text: str) -> None:

@@ -47,7 +47,7 @@ def test_every_file_has_a_size_and_every_set_all_its_shards() -> None:
 
 
 def test_twins_of_a_quant_are_two_files_with_names_of_their_own() -> None:
-    """"ISTA-DASLab/...:IQ3_S" would mean either of the two."""
+    """ "ISTA-DASLab/...:IQ3_S" would mean either of the two."""
     repository = SHIPPED.repository("ISTA-DASLab/Qwen3.8-27B-GSQ-RCO-GGUF")
     assert repository is not None
     models = {file.quant: file for file in repository.files if file.kind == "model"}

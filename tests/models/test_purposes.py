@@ -37,7 +37,7 @@ def catalog() -> Catalog:
             each, files=tuple(file for file in each.files if file.kind == "mmproj" or file.quant in BEST_FIRST)
         )
         for each in contents.repositories
-        if each.uploader == "unsloth"
+        if each.uploader in ("unsloth", "ISTA-DASLab")
     )
     return Catalog(msgspec.structs.replace(contents, models=models, repositories=repositories))
 

@@ -49,6 +49,12 @@ def reasons(pc: str, purpose: Purpose, model: str) -> list[str]:
         ("3090", "fast", "Qwen3.5-35B-A3B", "puts Qwen3.6-35B-A3B in place 1 and this one in place 2."),
         ("3090", "deep", "Qwen3.5-27B", "GPQA Diamond: 85.5, and Qwen3.8-Flash-Next has 91.7."),
         ("3090", "quality", "Qwen3.5-397B-A17B", "its smallest file, UD-IQ2_M, needs"),
+        (
+            "3060",
+            "deep",
+            "Qwen3.8-27B",
+            "GSQ-RCO-IQ3_XXS-MTP fits with a context of 16K only, which thinking soon fills.",
+        ),
         ("3060", "long", "Qwen3.5-0.8B", "No result of GPQA Diamond is published for it."),
         ("3060", "long", "Qwen3.6-27B", "No file of it but small quants is in video memory"),
         ("1650", "fast", "Qwen3.6-35B-A3B", "of the RAM and 3.0 GB of the video memory here"),

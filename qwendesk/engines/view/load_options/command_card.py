@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QTextOption
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout
 
-from qwendesk.commands.command_writer import COMMAND_KINDS, CommandKind, command, for_commands
+from qwendesk.commands.command_writer import COMMAND_KINDS, CommandKind, command, difference, for_commands
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
@@ -15,6 +15,7 @@ from qwendesk.engines.pending_load import PendingLoad, PendingLoadService
 from qwendesk.widgets.bind import bind
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.layouts import FlowLayout
+from qwendesk.widgets.text_layout import WrappingLabel
 
 _NAMES = {"llama-server": "llama-server", "ollama": "Ollama", "vllm": "vLLM", "sglang": "SGLang", "mlx": "MLX"}
 # Shown only on a Mac.
@@ -42,6 +43,9 @@ class CommandCard(QFrame):
         self._text.setFixedHeight(height)
         self._text.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         describe(self._text, f"{prefix}.text", tr("Command"), tr("The same options for another program"))
+        self._difference = WrappingLabel()
+        self._difference.setProperty("kind", "small")
+        self._difference.setObjectName(f"{prefix}.difference")
         self._tabs: dict[CommandKind, TextButton] = {}
         tabs = FlowLayout(spacing=2)
         kinds = (kind for kind in COMMAND_KINDS if sys.platform == "darwin" or kind not in _FOR_MACS)
@@ -61,6 +65,7 @@ class CommandCard(QFrame):
         column.addLayout(head)
         column.addLayout(tabs)
         column.addWidget(self._text)
+        column.addWidget(self._difference)
         self._choose("llama-server")
 
     def show_pending(self, pending: PendingLoad, answer: GenerationOptions) -> None:
@@ -90,6 +95,9 @@ class CommandCard(QFrame):
             load = for_commands(pending.requested, pending.decided if not pending.conflicts else None)
             text = command(self._kind, load, self._answer, serving_of(pending), windows=sys.platform == "win32")
         self._copy.setEnabled(has_model)
+        note = difference(self._kind, self._answer) if has_model else ""
+        self._difference.setText(note)
+        self._difference.setVisible(bool(note))
         if text != self._text.toPlainText():
             self._text.setPlainText(text)
 

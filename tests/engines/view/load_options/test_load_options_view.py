@@ -9,12 +9,14 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QLineEdit, QPlainTextEdit, QSlider, QWidget
+from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit, QPlainTextEdit, QSlider, QWidget
 
 from qwendesk.core import paths
 from qwendesk.core.failures import LoadFailure
+from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.translation import unbroken
 from qwendesk.engine.state import Phase
+from qwendesk.engines.view.load_options.command_card import CommandCard
 from qwendesk.widgets.actions import installed
 from qwendesk.widgets.rows.setting_row import SettingRow
 from qwendesk.widgets.vram_bar import VramBar
@@ -232,6 +234,21 @@ async def test_command_is_copied_and_shown_on_the_engine_page(desk: InspectorDes
     assert text.toPlainText() == desk.find("engine.command.text", QPlainTextEdit).toPlainText()
     desk.find("inspector.command.ollama", QAbstractButton).click()
     assert "PARAMETER num_ctx 16384" in text.toPlainText()
+
+
+async def test_the_command_says_what_llama_server_makes_of_penalties(desk: InspectorDesk, model: Path) -> None:
+    await desk.open(model)
+    card = CommandCard("test.command")
+    pending = desk.parts.services.pending_load.pending
+    card.show_pending(pending, GenerationOptions(presence_penalty=1.5))
+    note = card.findChild(QLabel, "test.command.difference")
+    assert note is not None
+    assert "64 tokens" in note.text()
+    card.show_kind("ollama")
+    assert not note.text()
+    card.show_kind("llama-server")
+    card.show_pending(pending, GenerationOptions(presence_penalty=0.0))
+    assert not note.text()
 
 
 async def test_search_finds_a_flag_by_its_llama_cpp_name(desk: InspectorDesk, model: Path) -> None:
