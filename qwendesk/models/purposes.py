@@ -3,7 +3,8 @@
 Pure rules over the offers. Each model gets the quant that serves the purpose best, and the models are ranked:
 
 - Fast: the model with 3B active weights, or the largest small one that fits.
-- Deep: the highest published figure for reasoning, of the models that generate at least 10 tok/s here.
+- Deep: the highest published figure for reasoning, of the models that generate at least 10 tok/s here, and have room
+  to think where they are taken in 3 bits.
 - Long: the longest context, wholly in video memory if possible, of the models with good figures; where none of them
   fits, the best figure of those with a long context.
 - Quality: the highest such figure, in the largest quant of 4 bits or more that can be read along with. A better model
@@ -232,6 +233,11 @@ def _is_short(choice: Choice) -> bool:
     return bool(choice.score) and choice.quant.fit.n_ctx < THINKING_CONTEXT
 
 
+def _is_cramped(choice: Choice) -> bool:
+    """Return whether a choice gave up bits for its place, and still has no room to think."""
+    return choice.quant.quant in THREE_BITS and choice.quant.fit.n_ctx < _SHORT_CONTEXT
+
+
 Rule = Literal["scored", "fluent", "cramped", "short", "good", "figure", "speed", "context", "place", "active", "score"]
 
 # By which choices are ranked for each purpose, what counts most first: the lower value comes first.
@@ -285,11 +291,6 @@ def _readable(offer: Offer) -> list[QuantOffer]:
 
 def _comfortable(offer: Offer) -> list[QuantOffer]:
     return [each for each in _usable(offer) if _is_comfortable(each)]
-
-
-def _is_cramped(choice: Choice) -> bool:
-    """Return whether a choice gave up bits for its place, and still has no room to think."""
-    return choice.quant.quant in THREE_BITS and choice.quant.fit.n_ctx < _SHORT_CONTEXT
 
 
 def _is_comfortable(quant: QuantOffer) -> bool:
