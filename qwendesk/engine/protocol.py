@@ -126,7 +126,9 @@ class Generate(Request, frozen=True, kw_only=True, tag="generate"):
     client: str = ""
     """Client of the server that asks, or "" for the app itself. Nothing of another client's requests is reused."""
     gives_way: bool = False
-    """True if its prompt is set aside, between two batches, while a Generate request waits that does not give way."""
+    """True if it is interrupted while a Generate request waits that does not give way, or for some time while another
+    one waits: between two batches of its prompt or two tokens of its answer.
+    """
     n_logprobs: int = -1
     """Number of the likeliest tokens in the log probabilities of each token; -1 for no log probabilities."""
 

@@ -186,7 +186,7 @@ class Answering:
             may_call=question.may_call,
             must_call=question.must_call,
             prompt=question.prompt,
-            gives_way=bool(question.messages),
+            gives_way=True,
             n_logprobs=question.n_logprobs,
             client=engine_client(client),
         )

@@ -63,6 +63,15 @@ class SavedChat(msgspec.Struct, frozen=True, eq=False):
         return write_state(path, self.state, self.fingerprint, most_bytes)
 
 
+class MemoryAside(msgspec.Struct, frozen=True, eq=False):
+    """The memory of an answer that goes on later. It belongs to that answer alone."""
+
+    state: MemoryState | None
+    """None if nothing was processed yet."""
+    client: str
+    chat: str
+
+
 class ChatStates:
     """Knows which chat is in the prompt cache, and keeps the states of others in RAM.
 
@@ -92,7 +101,7 @@ class ChatStates:
         self._budget_bytes, self._free_bytes, self._clock = budget_bytes, free_bytes, clock
         self._copied_bytes_s: float | None = None
         self._client = ""
-        """The chat that is in the prompt cache, even after `put_aside`."""
+        """The client whose chat is in the prompt cache, even after `set_aside`."""
         self._current = ""
         self._kept: dict[_Chat, MemoryState] = {}
         """The most recently used last."""
@@ -129,10 +138,31 @@ class ChatStates:
         elif found is None and not is_same_client:
             self._cache.clear()
 
-    def put_aside(self) -> None:
-        """Keep the current chat's state in RAM, however long the copy takes. No chat is current afterwards."""
-        self._keep_current(is_idle=True)
+    def set_aside(self) -> MemoryAside | None:
+        """Return a copy of the memory for an answer that goes on later; None if there is no room for it.
+
+        States of other chats are dropped for it. No chat is current afterwards.
+        """
+        state = None
+        if self._cache.n_cells:
+            n_bytes = self._cache.n_bytes
+            while self._kept and self._free_bytes() < n_bytes:
+                del self._kept[next(iter(self._kept))]
+            state = self._copy_of_memory() if self._free_bytes() >= n_bytes else None
+            if state is None:
+                return None
+        aside = MemoryAside(state, self._client, self._current)
         self._current = ""
+        return aside
+
+    def take_back(self, aside: MemoryAside) -> bool:
+        """Put the memory of an answer back that goes on now. Return False if the engine refused it."""
+        self._keep_current(is_idle=False)
+        self._client, self._current = aside.client, aside.chat
+        if aside.state is None:
+            self._cache.clear()
+            return True
+        return self._cache.adopt(aside.state)
 
     def copy(self, chat: str, most_bytes: int, *, is_idle: bool = True) -> SavedChat | None:
         """Return the state of `chat`, one of the app's own, to be written to a file.

@@ -1,4 +1,4 @@
-"""Lets other threads cancel the running request, or end its reasoning."""
+"""Lets other threads cancel a request, or end its reasoning, while it runs or is interrupted."""
 
 import threading
 from collections.abc import Iterator
@@ -16,36 +16,42 @@ class RequestControl:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waiting: set[int] = set()
+        self._interrupted: set[int] = set()
+        """Those of them that ran already."""
         self._running: int | None = None
         self._abort: AbortFlag | None = None
         self._timer: threading.Timer | None = None
         self._cancelled: set[int] = set()
-        self._answer_now = False
+        self._answer_now: set[int] = set()
 
-    def expect(self, request_id: int) -> None:
-        """Record that a request that can be cancelled was queued, perhaps the running one for the second time."""
+    def expect(self, request_id: int, *, is_interrupted: bool = False) -> None:
+        """Record that a request that can be cancelled was queued, perhaps the running one, which is interrupted."""
         with self._lock:
             self._waiting.add(request_id)
+            if is_interrupted:
+                self._interrupted.add(request_id)
 
     def forget(self, request_id: int) -> None:
         """Record that the request left the queue without being passed to `running`."""
         with self._lock:
-            self._waiting.discard(request_id)
-            self._cancelled.discard(request_id)
+            for each in (self._waiting, self._interrupted, self._cancelled, self._answer_now):
+                each.discard(request_id)
 
     @contextmanager
     def running(self, request_id: int, abort: AbortFlag | None = None) -> Iterator[None]:
         """Mark the request as running in the `with` block. `abort` interrupts a decode that does not return soon."""
         with self._lock:
             self._waiting.discard(request_id)
-            self._running, self._abort, self._answer_now = request_id, abort, False
+            self._interrupted.discard(request_id)
+            self._running, self._abort = request_id, abort
         try:
             yield
         finally:
             with self._lock:
                 self._running, self._abort = None, None
-                if request_id not in self._waiting:  # it runs again later, and is then cancelled
+                if request_id not in self._waiting:  # else it goes on later
                     self._cancelled.discard(request_id)
+                    self._answer_now.discard(request_id)
                 timer, self._timer = self._timer, None
             if timer is not None:
                 timer.cancel()
@@ -58,10 +64,17 @@ class RequestControl:
         """Whether the running request should stop."""
         return self._running in self._cancelled
 
+    def is_cancelled(self, request_id: int) -> bool:
+        """Return whether a request that runs or waits should stop."""
+        return request_id in self._cancelled
+
     def take_answer_now(self) -> bool:
-        """Return whether the reasoning should end now, and reset that."""
-        asked, self._answer_now = self._answer_now, False
-        return asked
+        """Return whether the reasoning of the running request should end now, and reset that."""
+        if self._running not in self._answer_now:
+            return False
+        with self._lock:
+            self._answer_now.discard(self._running)
+        return True
 
     def cancel(self, target: int) -> bool:
         """Stop the request `target`. Return False if it is neither running nor queued."""
@@ -81,10 +94,12 @@ class RequestControl:
             self.cancel(self._running)
 
     def answer_now(self, target: int) -> bool:
-        """End the reasoning of the request `target`. Return False if it is not running."""
+        """End the reasoning of the request `target`. Return False if it is neither running nor interrupted."""
         with self._lock:
-            self._answer_now = target == self._running
-            return self._answer_now
+            if target != self._running and target not in self._interrupted:
+                return False
+            self._answer_now.add(target)
+            return True
 
     def _abort_running(self, target: int) -> None:
         with self._lock:

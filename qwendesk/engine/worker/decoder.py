@@ -56,11 +56,15 @@ class Decoder:
         self._model.decode(tokens, self._cache.position, rows=rows)
         self._cache.append(*tokens)
 
+    def is_drafted(self, token: int) -> bool:
+        """Return whether `token`, which the sampler drew, is in memory already, because it was drafted."""
+        return self._n_drawn < len(self._drafts) and self._drafts[self._n_drawn] == token
+
     def advance(self, token: int, most: int) -> None:
         """Make `token`, which the sampler drew, the last one in memory. Draft at most `most` tokens beyond it."""
         if self._drafter is not None:
             self._drafter.add(token)
-        if self._n_drawn < len(self._drafts) and self._drafts[self._n_drawn] == token:
+        if self.is_drafted(token):
             self._cache.append(token)
             self._n_drawn += 1
             self.accepted += 1

@@ -8,7 +8,8 @@ end (layout.py), so an answer is the same with and without.
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
@@ -42,6 +43,10 @@ from qwendesk.engine.worker.tools import CallableTool, read_tools
 from qwendesk.engine.worker.writer import CallWriter, Writer
 from qwendesk.engine.worker.written_answers import InterruptedAnswer
 
+ResultT = TypeVar("ResultT")
+# Yields where it can be interrupted, and returns its result.
+Steps: TypeAlias = Generator[None, None, ResultT]
+
 # Stop reasons of complete answers; all other answers can be continued.
 _FINAL = ("eos", "stop_string", "tool_calls")
 
@@ -53,16 +58,7 @@ _ANY_TOOL = "*"
 _MOST_CALLS = 32
 
 
-class SetAside(Exception):
-    """A prompt gives way to another request. It goes on later, from a state that is kept in RAM."""
-
-    def __init__(self, n_processed: int = 0, prefill_s: float = 0.0) -> None:
-        """`n_processed` tokens of the prompt were processed so far, in `prefill_s` seconds."""
-        super().__init__()
-        self.n_processed, self.prefill_s = n_processed, prefill_s
-
-
-class _Stopped(Exception):
+class Stopped(Exception):
     """The answer ends here, for `reason`."""
 
     def __init__(self, reason: StopReason) -> None:
@@ -70,11 +66,9 @@ class _Stopped(Exception):
 
 
 class Generation:
-    """Serves one Generate request on a session.
+    """Serves one Generate request on a session, in `steps` between which it can be interrupted.
 
     `between_steps` is called between two batches of the prompt and between two tokens, for small tasks of the caller.
-    `between_batches` is called only between batches and may raise SetAside; `before` is what an earlier Generation of
-    the same request raised.
     """
 
     def __init__(
@@ -84,39 +78,56 @@ class Generation:
         control: RequestControl,
         send: Send,
         between_steps: Callable[[], None],
-        between_batches: Callable[[], None] = lambda: None,
-        before: SetAside | None = None,
     ) -> None:
         self._session, self._request, self._options = session, request, request.options
         self._memory = session.memory_of(request.client)
         self._control, self._send, self._between_steps = control, send, between_steps
-        self._between_batches, self._before = between_batches, before or SetAside()
         self._decoder = Decoder(session.model, session.cache, session.gate)
         self._loops = LoopWatch(request.options)
         self._tools, self._call_grammar = self._callable_tools()
         self._marks = session.turn_marks(request.options)
         self._turn_tokens = frozenset(map(session.special, self._marks.needs if self._marks else ()))
         self._markers = session.marker_ids() if self._tools else frozenset()
-        self._started = time.monotonic() - self._before.prefill_s
+        # Both move by the time for which the answer was interrupted.
+        self._started, self._first_token_at = time.monotonic(), 0.0
         self._stats = AnswerStats()
         self._stop_text = ""
 
-    def run(self) -> Finished:
-        """Generate the answer and return its Finished event. Raise BadRequest if the request cannot be served."""
+    def steps(self) -> Steps[Finished]:
+        """Generate the answer and return its Finished event. Raise BadRequest if the request cannot be served.
+
+        Wherever this yields, the answer can be interrupted: call `settle`, keep a copy of the memory, and put that back
+        before the next step. Throw Stopped or a QwenDeskError to end an answer that is interrupted.
+        """
         sampler = Sampler(self._session.model, self._options)
         try:
             has_grammar = sampler.has_grammar or bool(self._tools)
             with ended_if_stuck(sampler.stuck_s, self._report_stuck) if has_grammar else contextlib.nullcontext():
-                reason = self._serve(sampler)
+                reason = yield from self._serve(sampler)
         finally:
             sampler.close()
         return Finished(id=self._request.id, stop_reason=reason, stats=self._stats, stop_text=self._stop_text)
+
+    def settle(self) -> None:
+        """Take back the drafts that weren't drawn, so that the memory holds only what belongs to the answer."""
+        self._decoder.discard_drafts()
+
+    def _pause(self) -> Steps[None]:
+        """Where the answer can be interrupted."""
+        left_at = time.monotonic()
+        yield
+        away_s = time.monotonic() - left_at
+        self._started += away_s
+        self._first_token_at += away_s if self._first_token_at else 0.0
+        if self._session.model.head is not None:
+            # As this answer's drafter left it, whatever another answer wanted meanwhile.
+            self._session.model.head.is_fed = True
 
     def _report_stuck(self) -> None:
         title, sentence, *values = STUCK
         self._send(RequestFailed(id=self._request.id, title=title, sentence=sentence, values=tuple(map(str, values))))
 
-    def _serve(self, sampler: Sampler) -> StopReason:
+    def _serve(self, sampler: Sampler) -> Steps[StopReason]:
         layout, dropped = fit_to_context(self._session, self._request, self._send)
         self._update_stats(prompt_tokens=layout.n_tokens, image_tokens=layout.image_tokens, dropped_messages=dropped)
         if layout.n_tokens >= self._session.model.n_ctx:
@@ -131,7 +142,7 @@ class Generation:
             marks=self._marks,
         )  # fmt: skip
         writer.replay(layout.begun, lambda token, is_answer: sampler.replay(token, by_grammar=is_answer))
-        reason = self._prefill_and_generate(sampler, layout, writer)
+        reason = yield from self._prefill_and_generate(sampler, layout, writer)
         if reason == "tool_calls":
             prompt = layout.items[: len(layout.items) - len(layout.begun)]
             self._memory.written.remember(prompt, writer.tokens, self._session.spelling)
@@ -139,17 +150,17 @@ class Generation:
             self._remember(writer, opens_reasoning=layout.opens_reasoning)
         return reason
 
-    def _prefill_and_generate(self, sampler: Sampler, layout: Layout, writer: Writer) -> StopReason:
+    def _prefill_and_generate(self, sampler: Sampler, layout: Layout, writer: Writer) -> Steps[StopReason]:
         try:
-            self._prefill(layout)
+            yield from self._prefill(layout)
             self._update_stats(prefill_s=time.monotonic() - self._started)
             self._regenerate_last_word(sampler, writer, layout.last_word)
             self._loops.forget_loops()
-            self._generate(sampler, writer)
+            yield from self._generate(sampler, writer)
         except Aborted:
             self._session.cache.mark_inconsistent()
             return "cancelled"
-        except _Stopped as stop:
+        except Stopped as stop:
             return stop.reason
         raise AssertionError("generation ends with a reason")
 
@@ -160,7 +171,7 @@ class Generation:
         if not seen.is_empty:
             self._memory.recent.remember(seen, InterruptedAnswer(tuple(writer.tokens), opens_reasoning))
 
-    def _prefill(self, layout: Layout) -> None:
+    def _prefill(self, layout: Layout) -> Steps[None]:
         cache, request = self._session.cache, self._request
         if self._options.cache_prompt:
             self._session.states.switch_to(request.chat, layout.items, request.state_file, client=request.client)
@@ -168,28 +179,20 @@ class Generation:
             self._session.states.switch_to(request.chat, (), client=request.client)
             cache.clear()
         rollback = cache.roll_back(layout.items)
-        reused, total = max(0, cache.n_cells - self._before.n_processed), layout.n_tokens
+        reused, total = cache.n_cells, layout.n_tokens
         self._update_stats(reused_tokens=reused, reread_tokens=total - reused, cache_note=rollback.note)
         progress = PromptProgress(id=self._request.id, done=cache.n_cells, total=total, reused=reused)
         self._send(progress)
         for step in layout.steps(rollback.start, self._session.model.n_ubatch):
             self._between_steps()
-            self._give_way(cache.n_cells - reused)
+            yield from self._pause()
             if self._control.cancelled:
-                raise _Stopped("cancelled")
+                raise Stopped("cancelled")
             if step.image_chunk is not None:
                 self._send(msgspec.structs.replace(progress, encodes_image=True))
             process(self._session, step, rows=int(step.is_last))
             progress = msgspec.structs.replace(progress, done=cache.n_cells)
             self._send(progress)
-
-    def _give_way(self, n_processed: int) -> None:
-        """Let a request that comes first go on: keep the state, and raise SetAside."""
-        try:
-            self._between_batches()
-        except SetAside:
-            self._session.states.put_aside()
-            raise SetAside(n_processed, time.monotonic() - self._started) from None
 
     def _regenerate_last_word(self, sampler: Sampler, writer: Writer, last_word: str) -> None:
         """Generate the last word of the partial answer again, from the likeliest tokens that spell it.
@@ -199,35 +202,34 @@ class Generation:
         remaining, markers = last_word.encode(), self._session.marker_ids() if last_word else frozenset()
         while remaining:
             if self._control.cancelled:
-                raise _Stopped("cancelled")
+                raise Stopped("cancelled")
             if self._cells_left() < 1:
-                raise _Stopped("context_full")
+                raise Stopped("context_full")
             token = sampler.likeliest_token_for(remaining, markers)
             sampler.replay(token, by_grammar=not writer.in_reasoning)
             writer.rewrite(token, last_word)
             remaining = remaining[len(self._session.model.piece(token)) :]
             self._decoder.advance(token, 0)
 
-    def _generate(self, sampler: Sampler, writer: Writer) -> None:
+    def _generate(self, sampler: Sampler, writer: Writer) -> Steps[None]:
         session, options = self._session, self._options
-        first_token_at = 0.0
         can_continue = False
         try:
             while True:
                 self._between_steps()
-                if self._control.cancelled and not first_token_at:
-                    raise _Stopped("cancelled")
+                if self._control.cancelled and not self._first_token_at:
+                    raise Stopped("cancelled")
                 if writer.in_reasoning:
                     self._end_reasoning_if_due(writer)
                 token = self._sample(sampler, writer)
                 if self._must_begin_call(token, writer):
                     token = session.call_tags[0]  # type: ignore[index]
-                if not first_token_at:
-                    first_token_at = time.monotonic()
-                    self._update_stats(ttft_s=first_token_at - self._started)
+                if not self._first_token_at:
+                    self._first_token_at = time.monotonic()
+                    self._update_stats(ttft_s=self._first_token_at - self._started)
                 if session.model.is_end(token) or token in self._turn_tokens:
                     if not writer.in_reasoning:
-                        raise _Stopped("tool_calls" if writer.n_calls or writer.in_call else "eos")
+                        raise Stopped("tool_calls" if writer.n_calls or writer.in_call else "eos")
                     # Some models end their text inside the reasoning. Treat it as a budget that is used up.
                     self._end_reasoning(writer)
                     continue
@@ -236,25 +238,27 @@ class Generation:
                 was_in_call = writer.in_call
                 if writer.write(token, self._logprobs(sampler, token)):
                     self._stop_text = writer.stop_text
-                    raise _Stopped("stop_string" if self._stop_text else "eos")
+                    raise Stopped("stop_string" if self._stop_text else "eos")
                 if was_in_call and not writer.in_call and not self._may_call_again(writer):
-                    raise _Stopped("tool_calls")
+                    raise Stopped("tool_calls")
                 if self._begins_call(token):
                     sampler.begin_call(self._call_grammar)
                 # The last token is sent but not decoded yet: continuing the answer decodes it, and nothing else.
                 if self._control.cancelled:
-                    raise _Stopped("cancelled")
+                    raise Stopped("cancelled")
                 if not writer.in_reasoning and self._loops.is_in_loop("answer"):
-                    raise _Stopped("repetition")
+                    raise Stopped("repetition")
                 if 0 <= options.max_tokens <= writer.reasoning_tokens + writer.answer_tokens:
-                    raise _Stopped("max_tokens")
+                    raise Stopped("max_tokens")
                 if self._cells_left() < 1:
-                    raise _Stopped("context_full")
+                    raise Stopped("context_full")
                 n_written = writer.reasoning_tokens + writer.answer_tokens
                 left = options.max_tokens - n_written - 1 if options.max_tokens >= 0 else self._cells_left()
+                if not self._decoder.is_drafted(token):
+                    yield from self._pause()
                 self._decoder.advance(token, min(left, self._cells_left() - 1))
-        except (_Stopped, Aborted) as end:
-            can_continue = not isinstance(end, _Stopped) or end.reason not in _FINAL
+        except (Stopped, Aborted) as end:
+            can_continue = not isinstance(end, Stopped) or end.reason not in _FINAL
             raise
         finally:
             writer.finish(can_continue=can_continue)
@@ -265,7 +269,7 @@ class Generation:
                 draft_speedup=self._session.gate.measured_speedup,
                 reasoning_tokens=writer.reasoning_tokens,
                 answer_tokens=writer.answer_tokens,
-                decode_s=time.monotonic() - first_token_at if first_token_at else 0.0,
+                decode_s=time.monotonic() - self._first_token_at if self._first_token_at else 0.0,
             )
 
     def _logprobs(self, sampler: Sampler, token: int) -> AnswerToken | None:
@@ -324,7 +328,7 @@ class Generation:
                 mark("Invalid closing text"), mark("thinking_close must contain </think>, or the thinking never ends.")
             )
         if len(forced) > self._cells_left():
-            raise _Stopped("context_full")
+            raise Stopped("context_full")
         for first in range(0, len(forced), model.n_ubatch):
             self._decoder.decode(forced[first : first + model.n_ubatch])
         for token in forced:

@@ -1,14 +1,19 @@
-"""Serve requests: one thread reads them into a queue, and the main thread serves them one after the other."""
+"""Serve requests: one thread reads them into a queue, and the main thread serves them one after the other.
+
+Answers for programs (`Generate.gives_way`) are interrupted by a question of the window, and take turns by time. An
+interrupted answer keeps all it has on the Python side and a copy of its memory; its request goes back into the queue.
+"""
 
 import collections
 import importlib.metadata
+import itertools
 import os
 import re
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from pathlib import Path
 from typing import BinaryIO, Literal, TypeVar
 
@@ -25,10 +30,10 @@ from qwendesk.engine.protocol import AnyRequest, Request, RequestFailed
 from qwendesk.engine.protocol_lines import LINE_LIMIT_BYTES, decode_request
 from qwendesk.engine.worker import devices
 from qwendesk.engine.worker.channel import Channel
-from qwendesk.engine.worker.chat_states import SavedChat
+from qwendesk.engine.worker.chat_states import MemoryAside, SavedChat
 from qwendesk.engine.worker.control import RequestControl
 from qwendesk.engine.worker.engine_calls import EngineFault
-from qwendesk.engine.worker.generate import Generation, SetAside, warm
+from qwendesk.engine.worker.generate import Generation, Steps, Stopped, warm
 from qwendesk.engine.worker.loader import LoadError, Session, load
 from qwendesk.engine.worker.log import EngineLog
 from qwendesk.engine.worker.request_layout import measure
@@ -43,6 +48,21 @@ _PROGRESS_EVERY_S = 0.03
 _BEAT_S = 1.0
 # The process exits this long after a Shutdown even if native code is still busy.
 _EXIT_GRACE_S = 1.5
+# How long a program's answer runs at least while another program waits, and at least how many times as long as it takes
+# to exchange their memories.
+_TURN_S, _TURN_IN_EXCHANGES = 2.0, 10
+# An answer that couldn't be interrupted for want of memory is not tried again for so long.
+_NEXT_TRY_S = 2.0
+
+
+class _Turn:
+    """An answer that is being generated, or is interrupted."""
+
+    def __init__(self, generation: Generation) -> None:
+        self.generation = generation
+        self.steps: Steps[p.Finished] = generation.steps()
+        self.memory: MemoryAside | None = None
+        """Its memory, while it is interrupted."""
 
 
 class Service:
@@ -53,8 +73,9 @@ class Service:
         self._inbox, self._control = Inbox(), RequestControl()
         self._log = EngineLog()
         self._session: Session | None = None
-        self._set_aside: dict[int, SetAside] = {}
-        """How far the prompts of requests were that gave way, by id."""
+        self._interrupted: dict[int, _Turn] = {}
+        """Answers that go on when their requests are taken from the inbox again, by id."""
+        self._exchange_s, self._next_try_at = 0.0, 0.0
 
     def run(self) -> None:
         """Serve requests until Shutdown. If standard input ends or can't be read, the process exits at once."""
@@ -62,7 +83,7 @@ class Service:
         C.llama_backend_init()
         threading.Thread(target=self._read_requests, name="requests", daemon=True).start()
         threading.Thread(target=self._beat, name="beat", daemon=True).start()
-        while not isinstance(request := self._inbox.take(), p.Shutdown):
+        while not isinstance(request := self._inbox.take(self._interrupted), p.Shutdown):
             self._serve(request)
         self._close_session()
 
@@ -87,7 +108,7 @@ class Service:
             case p.RequestFailed():
                 self._channel.send(request)
             case p.Cancel(id=request_id, target=target):
-                waiting = self._inbox.remove(target)
+                waiting = self._inbox.remove(target) if target not in self._interrupted else None
                 known = waiting is not None or self._control.cancel(target)
                 self._channel.send(p.Acknowledged(id=request_id, target=target, known=known))
                 if waiting is not None:
@@ -139,7 +160,7 @@ class Service:
             case p.Bench():
                 session = self._require_session()
                 measured = score if isinstance(request.test, TextTest) else bench
-                self._channel.send(measured(session, request, self._channel.send, lambda: self._control.cancelled))
+                self._channel.send(measured(session, request, self._channel.send, self._should_stop))
             case p.Measure():
                 self._channel.send(measure(self._require_session(), request, self._channel.send))
             case p.Tokenize():
@@ -151,22 +172,66 @@ class Service:
                 raise AssertionError(f"{request} is served by the reading thread")
 
     def _generate(self, request: p.Generate) -> None:
-        """Send an answer, or put the request back behind others to which it gives way."""
+        """Send an answer to its end, or until it is interrupted and its request goes back into the queue."""
+        session = self._require_session()
+        turn = self._interrupted.pop(request.id, None)
+        if turn is None:
+            turn = _Turn(Generation(session, request, self._control, self._channel.send, self._serve_measures))
+        elif turn.memory is not None and not session.states.take_back(turn.memory):
+            turn.steps.close()
+            raise EngineFault("the engine could not take back the memory of an answer that was interrupted")
+        began = time.monotonic()
+        while True:
+            try:
+                next(turn.steps)
+            except StopIteration as end:
+                self._channel.send(end.value)
+                return
+            self._end_cancelled()
+            if self._has_to_wait(request, time.monotonic() - began) and self._interrupt(request, turn):
+                return
 
-        def give_way() -> None:
-            if request.gives_way and self._inbox.has(_comes_first):
-                raise SetAside
+    def _has_to_wait(self, request: p.Generate, ran_s: float) -> bool:
+        """Return whether others come before the rest of an answer that has run for `ran_s` seconds."""
+        if not request.gives_way or self._inbox.is_empty or time.monotonic() < self._next_try_at:
+            return False
+        is_turn_over = ran_s >= max(_TURN_S, _TURN_IN_EXCHANGES * self._exchange_s)
+        return self._inbox.has(_is_generate if is_turn_over else _comes_first)
 
-        turn = Generation(
-            self._require_session(), request, self._control, self._channel.send, self._serve_measures, give_way,
-            self._set_aside.pop(request.id, None),
-        )  # fmt: skip
+    def _interrupt(self, request: p.Generate, turn: _Turn) -> bool:
+        """Put an answer behind the others in the queue. Return False if there is no memory for its state."""
+        began = time.monotonic()
+        turn.generation.settle()
+        turn.memory = self._require_session().states.set_aside()
+        if turn.memory is None:
+            self._next_try_at = time.monotonic() + _NEXT_TRY_S
+            return False
+        # It is put back as fast as it was copied.
+        self._exchange_s = 2 * (time.monotonic() - began)
+        self._interrupted[request.id] = turn
+        self._control.expect(request.id, is_interrupted=True)
+        self._inbox.put(request)
+        return True
+
+    def _should_stop(self) -> bool:
+        self._end_cancelled()
+        return self._control.cancelled
+
+    def _end_cancelled(self) -> None:
+        """End interrupted answers that were cancelled: nobody should wait for their turn."""
+        for request_id in [each for each in self._interrupted if self._control.is_cancelled(each)]:
+            self._end_interrupted(request_id, Stopped("cancelled"))
+
+    def _end_interrupted(self, request_id: int, reason: Exception) -> None:
+        turn = self._interrupted.pop(request_id)
+        self._inbox.remove(request_id)
+        self._control.forget(request_id)
         try:
-            self._channel.send(turn.run())
-        except SetAside as progress:
-            self._set_aside = {request.id: progress}
-            self._control.expect(request.id)
-            self._inbox.put(request)
+            turn.steps.throw(reason)
+        except StopIteration as end:
+            self._channel.send(end.value)
+        except Exception as error:  # noqa: BLE001 - whatever ends one answer, others go on
+            self._channel.send(_failure(request_id, error))
 
     def _welcome(self, request: p.Hello) -> None:
         if request.version != p.PROTOCOL_VERSION:
@@ -249,6 +314,9 @@ class Service:
             self._session.cache.clear()
 
     def _close_session(self) -> None:
+        for request_id in list(self._interrupted):
+            sentence = mark("The model was unloaded before this answer was complete. Ask again.")
+            self._end_interrupted(request_id, QwenDeskError(mark("Interrupted"), sentence))
         session, self._session = self._session, None
         if session is not None:
             session.close()
@@ -264,6 +332,10 @@ def _failure(request_id: int, error: Exception) -> p.RequestFailed:
         sentence=mark("{0}. The engine is still running: try again."),
         values=(str(error) or type(error).__name__,),
     )
+
+
+def _is_generate(request: p.AnyRequest) -> bool:
+    return isinstance(request, p.Generate)
 
 
 def _comes_first(request: p.AnyRequest) -> bool:
@@ -287,7 +359,10 @@ RequestT = TypeVar("RequestT", bound=Request)
 
 
 class Inbox:
-    """A first-in, first-out queue. The oldest request can be taken early if it can be served during another one."""
+    """A first-in, first-out queue, in which a question of the window passes answers for programs.
+
+    The oldest request can be taken early if it can be served during another one.
+    """
 
     def __init__(self) -> None:
         self._requests: collections.deque[AnyRequest] = collections.deque()
@@ -307,12 +382,22 @@ class Inbox:
         with self._changed:
             return any(map(is_wanted, self._requests))
 
-    def take(self) -> AnyRequest:
-        """Remove and return the oldest request; wait for one if the queue is empty."""
+    def take(self, interrupted: Container[int] = ()) -> AnyRequest:
+        """Remove and return the first request; wait for one if the queue is empty.
+
+        A question of the window passes other answers. What changes the model passes answers that are `interrupted`.
+        """
         with self._changed:
             while not self._requests:
                 self._changed.wait()
-            return self._requests.popleft()
+            answers = itertools.takewhile(_is_generate, self._requests)
+            place = next((place for place, each in enumerate(answers) if _comes_first(each)), 0)
+            n_interrupted = sum(1 for _ in itertools.takewhile(lambda each: each.id in interrupted, self._requests))
+            if n_interrupted < len(self._requests) and isinstance(self._requests[n_interrupted], p.Load | p.Unload):
+                place = n_interrupted
+            request = self._requests[place]
+            del self._requests[place]
+            return request
 
     def remove(self, request_id: int) -> AnyRequest | None:
         """Remove and return the request with this id; None if it is not in the queue."""

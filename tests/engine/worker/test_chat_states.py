@@ -61,13 +61,14 @@ class Desk:
 
     def __init__(self, *, budget_bytes: int = 10**9, free_bytes: int = 10**9, fingerprint: str = FINGERPRINT) -> None:
         self.memory = TokenMemory()
+        self.free_bytes = free_bytes
         self.cache = PromptCache(self.memory, can_cut_anywhere=False, budget_bytes=10**6)
         self.states = ChatStates(
             self.cache,
             can_cut_anywhere=False,
             fingerprint=fingerprint,
             budget_bytes=budget_bytes,
-            free_bytes=lambda: free_bytes,
+            free_bytes=lambda: self.free_bytes,
             clock=lambda: self.now_s,
         )
 

@@ -24,6 +24,22 @@ def test_a_cancel_does_not_reach_the_next_request() -> None:
         assert not control.cancelled
 
 
+def test_an_interrupted_request_can_be_cancelled_and_told_to_answer_now() -> None:
+    control = RequestControl()
+    with control.running(7):
+        control.expect(7, is_interrupted=True)
+    with control.running(8):
+        assert control.answer_now(7)
+        assert control.cancel(7)
+        assert control.is_cancelled(7)
+        assert not control.cancelled
+        assert not control.take_answer_now()
+    with control.running(7):
+        assert control.cancelled
+        assert control.take_answer_now()
+    assert not control.is_cancelled(7)
+
+
 def test_answer_now_is_asked_once_and_only_of_the_running_answer() -> None:
     control = RequestControl()
     with control.running(7):

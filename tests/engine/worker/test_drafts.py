@@ -15,7 +15,7 @@ from qwendesk.engine.worker import generate
 from qwendesk.engine.worker.cache import ContextMemory
 from qwendesk.engine.worker.control import RequestControl
 from qwendesk.engine.worker.drafts import OpenGate
-from qwendesk.engine.worker.generate import Generation
+from qwendesk.engine.worker.generate import Generation, Steps
 from qwendesk.engine.worker.loader import Session, load
 from qwendesk.engine.worker.log import EngineLog
 from qwendesk.engine.worker.model import LoadedModel
@@ -103,8 +103,17 @@ def ask(
     control = control or RequestControl()
     control.expect(1)
     with control.running(1, session.model.abort):
-        events.append(Generation(session, request, control, send, lambda: None).run())
+        events.append(finished(Generation(session, request, control, send, lambda: None).steps()))
     return Answer(events)
+
+
+def finished(steps: Steps[p.Finished]) -> p.Finished:
+    """What the steps of an answer return at their end."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
 
 
 class Tokens:
