@@ -6,9 +6,6 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-import keyring
-from keyring.errors import KeyringError
-
 from qwendesk.core import paths
 from qwendesk.core.json_file import JsonFile
 from qwendesk.hub.network import endpoint_from_environment
@@ -39,6 +36,9 @@ def token_place(host: str) -> TokenPlace:
 
 def save_token(host: str, token: str) -> bool:
     """Save a token. Return True if it is in the keyring, False if it could only be saved in the file."""
+    import keyring
+    from keyring.errors import KeyringError
+
     _note_host(host)
     try:
         keyring.set_password(_SERVICE, host, token)
@@ -58,6 +58,9 @@ def delete_token(host: str) -> None:
 
 
 def _delete_from_keyring(host: str) -> None:
+    import keyring
+    from keyring.errors import KeyringError
+
     try:
         keyring.delete_password(_SERVICE, host)
     except (KeyringError, OSError):
@@ -92,6 +95,9 @@ def _from_environment(host: str) -> str:
 
 
 def _from_keyring(host: str) -> str:
+    import keyring
+    from keyring.errors import KeyringError
+
     try:
         return keyring.get_password(_SERVICE, host) or ""
     except (KeyringError, OSError):
