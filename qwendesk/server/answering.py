@@ -39,62 +39,72 @@ from qwendesk.server.served_models import ServedModels
 
 
 class FairQueue:
-    """One request runs at a time. When it ends, the client that was served longest ago is next, with its oldest."""
+    """Lets a few clients have answers of one model at once, between which the engine divides its time, and one of each.
 
-    def __init__(self, most_waiting: int) -> None:
-        self.most_waiting = most_waiting
-        self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+    When one ends, the client that was served longest ago is next, with its oldest request. One that needs another model
+    waits until nothing runs, and nobody passes it.
+    """
+
+    def __init__(self, most_waiting: int, most_at_once: int = 4) -> None:
+        self.most_waiting, self._most_at_once = most_waiting, most_at_once
+        self._waiting: OrderedDict[str, deque[_Place]] = OrderedDict()
         """By client, the one to serve next first. No client has an empty queue."""
-        self._is_taken = False
+        self._running: list[_Place] = []
 
     @property
     def n_waiting(self) -> int:
         return sum(map(len, self._waiting.values()))
 
     @asynccontextmanager
-    async def turn(self, client: str) -> AsyncIterator[None]:
+    async def turn(self, client: str, model: str = "") -> AsyncIterator[None]:
         """Wait for the client's turn, which lasts until the context is left. Raise Refused if too many wait."""
-        await self._take(client)
+        place = _Place(client, model)
+        self._waiting.setdefault(client, deque()).append(place)
+        self._begin_next()
         try:
+            if place not in self._running and self.n_waiting > self.most_waiting:
+                sentence = f"{self.most_waiting} requests are waiting already. Try again later."
+                raise Refused(429, sentence, code="queue_full")
+            await place.begins
             yield
         finally:
-            self._pass_on()
+            self._leave(place)
 
-    async def _take(self, client: str) -> None:
-        if not self._is_taken:
-            self._is_taken = True
-            return
-        if self.n_waiting >= self.most_waiting:
-            sentence = f"{self.most_waiting} requests are waiting already. Try again later."
-            raise Refused(429, sentence, code="queue_full")
-        place = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(client, deque()).append(place)
-        try:
-            await place
-        except asyncio.CancelledError:
-            if place.done() and not place.cancelled():
-                self._pass_on()  # the turn came in the moment in which the client left
-            else:
-                self._leave(client, place)
-            raise
-
-    def _leave(self, client: str, place: "asyncio.Future[None]") -> None:
-        queue = self._waiting.get(client, deque())
-        if place in queue:
+    def _leave(self, place: "_Place") -> None:
+        if place in self._running:
+            self._running.remove(place)
+        else:
+            queue = self._waiting[place.client]
             queue.remove(place)
-        if not queue:
-            self._waiting.pop(client, None)
+            if not queue:
+                del self._waiting[place.client]
+        self._begin_next()
 
-    def _pass_on(self) -> None:
-        while self._waiting:
-            client, queue = self._waiting.popitem(last=False)
-            place = queue.popleft()
+    def _begin_next(self) -> None:
+        """Begin what can run now."""
+        while (place := self._next()) is not None:
+            queue = self._waiting.pop(place.client)
+            queue.popleft()
             if queue:
-                self._waiting[client] = queue  # behind all others
-            if not place.done():
-                place.set_result(None)
-                return
-        self._is_taken = False
+                self._waiting[place.client] = queue  # behind all others
+            self._running.append(place)
+            place.begins.set_result(None)
+
+    def _next(self) -> "_Place | None":
+        busy = {each.client for each in self._running}
+        place = next((queue[0] for client, queue in self._waiting.items() if client not in busy), None)
+        if place is None or not self._running:
+            return place
+        is_alike = all(each.model == place.model for each in self._running)
+        return place if is_alike and len(self._running) < self._most_at_once else None
+
+
+class _Place:
+    """A request's place in the queue."""
+
+    def __init__(self, client: str, model: str) -> None:
+        self.client, self.model = client, model
+        self.begins: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
 
 # A message costs as much time to hash as so many more of its characters.
@@ -132,7 +142,7 @@ class Answering:
 
         Conversations of one client are unknown to others. Its programs take turns.
         """
-        async with self._queue.turn(f"{client} {program}"):
+        async with self._queue.turn(f"{client} {program}", question.model):
             restarts = 1
             while True:
                 report = await self._models.ready(question.model)

@@ -11,19 +11,19 @@ from qwendesk.server.refusals import Refused
 class Turns:
     """Requests that run until the test lets them end."""
 
-    def __init__(self, most_waiting: int = 10) -> None:
-        self.queue, self.served = FairQueue(most_waiting), []
+    def __init__(self, most_waiting: int = 10, most_at_once: int = 1) -> None:
+        self.queue, self.served = FairQueue(most_waiting, most_at_once), []
         self._end = asyncio.Event()
         self.tasks: list[asyncio.Task[None]] = []
 
-    async def ask(self, client: str) -> "asyncio.Task[None]":
-        task = asyncio.create_task(self._run(client))
+    async def ask(self, client: str, model: str = "") -> "asyncio.Task[None]":
+        task = asyncio.create_task(self._run(client, model))
         self.tasks.append(task)
         await asyncio.sleep(0)
         return task
 
-    async def _run(self, client: str) -> None:
-        async with self.queue.turn(client):
+    async def _run(self, client: str, model: str) -> None:
+        async with self.queue.turn(client, model):
             self.served.append(client)
             await self._end.wait()
 
@@ -39,6 +39,27 @@ async def test_a_client_with_many_requests_does_not_keep_others_waiting() -> Non
         await turns.ask(client)
     assert turns.served == ["a"], "one at a time"
     assert await turns.finish() == ["a", "a", "b", "c", "a", "a"]
+
+
+async def test_clients_of_one_model_are_answered_at_once_each_with_one_request() -> None:
+    turns = Turns(most_at_once=3)
+    for client in ("a", "a", "b", "c", "d"):
+        await turns.ask(client, "one")
+    assert turns.served == ["a", "b", "c"]
+    assert await turns.finish() == ["a", "b", "c", "a", "d"]
+
+
+async def test_a_request_for_another_model_waits_and_nobody_passes_it() -> None:
+    turns = Turns(most_at_once=3)
+    first = await turns.ask("a", "one")
+    await turns.ask("b", "two")
+    await turns.ask("c", "one")
+    assert turns.served == ["a"]
+    first.cancel()
+    await asyncio.gather(first, return_exceptions=True)
+    await asyncio.sleep(0)
+    assert turns.served == ["a", "b"]
+    assert await turns.finish() == ["a", "b", "c"]
 
 
 async def test_too_many_are_refused() -> None:

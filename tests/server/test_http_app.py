@@ -235,7 +235,7 @@ async def test_programs_with_one_key_take_turns(tmp_path: Path, monkeypatch: pyt
         released.set()
         assert [await task for task in tasks] == [200] * 5
         order = [request.messages[0].text for request in desk.client.asked[1:]]
-        assert order == ["busy/1 0", "busy/1 1", "other/1 4", "busy/1 2", "busy/1 3"]
+        assert order == ["busy/1 0", "other/1 4", "busy/1 1", "busy/1 2", "busy/1 3"]
 
 
 async def test_what_other_programs_ask_a_llama_server(tmp_path: Path) -> None:
