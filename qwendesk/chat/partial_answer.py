@@ -204,6 +204,8 @@ def _added(first: AnswerStats, second: AnswerStats) -> AnswerStats:
         drafted_tokens=first.drafted_tokens + second.drafted_tokens,
         accepted_tokens=first.accepted_tokens + second.accepted_tokens,
         decode_s=first.decode_s + second.decode_s,
+        n_threads=second.n_threads,
+        most_threads=second.most_threads,
         cache_note=second.cache_note,
         dropped_messages=second.dropped_messages,
     )

@@ -342,6 +342,8 @@ def _turn_result(turn: Turn) -> dict[str, Any]:
         "reasoning_looped": stats.reasoning_looped,
         "drafted_tokens": stats.drafted_tokens,
         "accepted_tokens": stats.accepted_tokens,
+        "n_threads": stats.n_threads,
+        "most_threads": stats.most_threads,
         "ttft_s": stats.ttft_s,
         "prefill_s": stats.prefill_s,
         "decode_tok_s": stats.decode_tok_s,

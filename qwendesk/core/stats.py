@@ -34,6 +34,10 @@ class AnswerStats(msgspec.Struct, frozen=True):
     """Drafted tokens that became part of the answer."""
     draft_speedup: float = 0.0
     """Speed-up by drafts since the model was loaded; 0.0 if too few steps are known."""
+    n_threads: int = 0
+    """Fewest threads that computed the answer, where other programs wanted cores; 0 if unknown."""
+    most_threads: int = 0
+    """Threads that compute an answer on a quiet PC."""
     dropped_messages: int = 0
     """Number of the oldest messages that were left out because the context was full."""
     tool_rounds: int = 0

@@ -107,6 +107,9 @@ def stats_tooltip(answer: Answer) -> str:
         if stats.tool_rounds
         else "",
         _drafts_line(stats),
+        tr("{0} of {1} threads: other programs are busy", stats.n_threads, stats.most_threads)
+        if stats.n_threads < stats.most_threads
+        else "",
         tr_n("Pictures: {0} token", "Pictures: {0} tokens", stats.image_tokens) if stats.image_tokens else "",
         stop_text(answer.stop_reason),
         stats.cache_note,

@@ -19,7 +19,8 @@ from tests.fakes.engine import FakeEngineClient, ScriptedAnswer, ready
 
 KEYS = [
     "prompt", "reasoning", "answer", "stop_reason", "prompt_tokens", "reused_tokens", "reread_tokens", "image_tokens",
-    "reasoning_tokens", "answer_tokens", "reasoning_looped", "drafted_tokens", "accepted_tokens", "ttft_s",
+    "reasoning_tokens", "answer_tokens", "reasoning_looped", "drafted_tokens", "accepted_tokens", "n_threads",
+    "most_threads", "ttft_s",
     "prefill_s", "decode_tok_s", "cache_note", "tool_calls",
 ]  # fmt: skip
 

@@ -49,6 +49,9 @@ def test_stats_of_an_answer() -> None:
     assert "times as fast" not in tooltip
     faster = msgspec.structs.replace(answer, stats=msgspec.structs.replace(drafted, draft_speedup=1.42))
     assert "Measured: 1.4 times as fast." in display_texts.stats_tooltip(faster)
+    assert "threads" not in tooltip
+    crowded = msgspec.structs.replace(answer, stats=msgspec.structs.replace(stats, n_threads=1, most_threads=2))
+    assert "1 of 2 threads: other programs are busy" in display_texts.stats_tooltip(crowded)
     full = msgspec.structs.replace(answer, stop_reason="context_full")
     assert display_texts.stats_text(full).endswith("Stopped because the context is full")
 

@@ -64,6 +64,11 @@ class RequestControl:
         """Whether the running request should stop."""
         return self._running in self._cancelled
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request runs."""
+        return self._running is None
+
     def is_cancelled(self, request_id: int) -> bool:
         """Return whether a request that runs or waits should stop."""
         return request_id in self._cancelled

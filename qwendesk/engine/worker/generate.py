@@ -39,6 +39,7 @@ from qwendesk.engine.worker.loader import Session
 from qwendesk.engine.worker.repetition import LoopWatch
 from qwendesk.engine.worker.request_layout import Send, fit_to_context, layout_of
 from qwendesk.engine.worker.sampling import STUCK, Sampler, ended_if_stuck
+from qwendesk.engine.worker.threads import ThreadsOfAnswer
 from qwendesk.engine.worker.tools import CallableTool, read_tools
 from qwendesk.engine.worker.writer import CallWriter, Writer
 from qwendesk.engine.worker.written_answers import InterruptedAnswer
@@ -83,6 +84,7 @@ class Generation:
         self._memory = session.memory_of(request.client)
         self._control, self._send, self._between_steps = control, send, between_steps
         self._decoder = Decoder(session.model, session.cache, session.gate)
+        self._threads = ThreadsOfAnswer(session.threads, request.options)
         self._loops = LoopWatch(request.options)
         self._tools, self._call_grammar = self._callable_tools()
         self._marks = session.turn_marks(request.options)
@@ -119,6 +121,7 @@ class Generation:
         away_s = time.monotonic() - left_at
         self._started += away_s
         self._first_token_at += away_s if self._first_token_at else 0.0
+        self._threads.resume()
         if self._session.model.head is not None:
             # As this answer's drafter left it, whatever another answer wanted meanwhile.
             self._session.model.head.is_fed = True
@@ -185,6 +188,7 @@ class Generation:
         self._send(progress)
         for step in layout.steps(rollback.start, self._session.model.n_ubatch):
             self._between_steps()
+            self._threads.follow()
             yield from self._pause()
             if self._control.cancelled:
                 raise Stopped("cancelled")
@@ -222,6 +226,7 @@ class Generation:
                 if writer.in_reasoning:
                     self._end_reasoning_if_due(writer)
                 token = self._sample(sampler, writer)
+                self._threads.follow()
                 if self._must_begin_call(token, writer):
                     token = session.call_tags[0]  # type: ignore[index]
                 if not self._first_token_at:
@@ -267,6 +272,8 @@ class Generation:
                 drafted_tokens=self._decoder.drafted,
                 accepted_tokens=self._decoder.accepted,
                 draft_speedup=self._session.gate.measured_speedup,
+                n_threads=self._threads.fewest,
+                most_threads=self._session.threads.most,
                 reasoning_tokens=writer.reasoning_tokens,
                 answer_tokens=writer.answer_tokens,
                 decode_s=time.monotonic() - self._first_token_at if self._first_token_at else 0.0,

@@ -37,6 +37,7 @@ from qwendesk.engine.worker.mtp_head import load_head
 from qwendesk.engine.worker.prompt import Vocabulary
 from qwendesk.engine.worker.template import BUILTIN_CHATML, ChatTemplate, probe_abilities
 from qwendesk.engine.worker.template_builtin import FORMATS, TurnMarks, usable_formats
+from qwendesk.engine.worker.threads import Threads, wanted_by_others
 from qwendesk.engine.worker.vision import Vision
 from qwendesk.engine.worker.written_answers import RecentAnswers, Spelling, WrittenAnswers
 
@@ -87,6 +88,7 @@ class Session(msgspec.Struct, frozen=True, eq=False):
     cache: PromptCache
     states: ChatStates
     report: LoadReport
+    threads: Threads
     gate: DraftGate = msgspec.field(default_factory=DraftGate)
     memories: dict[str, ClientMemory] = msgspec.field(default_factory=dict)
     """By client, of which there are as many as the server has keys."""
@@ -168,7 +170,9 @@ def load(options: DecidedOptions, log: EngineLog, progress: Progress, is_cancell
             free_bytes=lambda: _free_bytes(report),
         )
         undo.pop_all()
-    return Session(model, vision, templates, vocabulary, cache, states, report)
+    n_threads = params.threads(options)
+    threads = Threads(model, n_threads, options.n_threads_batch or n_threads, wanted_by_others())
+    return Session(model, vision, templates, vocabulary, cache, states, report, threads)
 
 
 def _n_draft_max(options: DecidedOptions, model: LoadedModel) -> int:

@@ -100,6 +100,9 @@ class Service:
         """On a thread of its own, which runs while native code is busy on the main thread."""
         while True:
             self._channel.send(p.Beat(id=0))
+            session = self._session
+            if session is not None and self._control.is_idle:
+                session.threads.look()
             time.sleep(_BEAT_S)
 
     def _dispatch(self, request: p.AnyRequest | p.RequestFailed) -> None:

@@ -92,7 +92,8 @@ class _BenchRun:
         return SpeedSamples(tok_s=tuple(speeds), drafted=drafted, accepted=accepted)
 
     def _go_to_depth(self) -> None:
-        """Make the memory hold exactly the tokens before the test."""
+        """Make the memory hold exactly the tokens before the test, and take all threads."""
+        self._session.threads.use()
         depth, cache = self._test.depth, self._session.cache
         if self._session.model.head is not None:
             self._session.model.head.is_fed = True

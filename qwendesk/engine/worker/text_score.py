@@ -200,6 +200,7 @@ def score(session: Session, request: Bench, send: Callable[[Event], None], is_ca
             raise BenchCancelled
         send(BenchProgress(id=request.id, done=done, total=total))
 
+    session.threads.use()
     try:
         return Benched(id=request.id, result=_score(session, test, show))
     except (Aborted, BenchCancelled):

@@ -1,0 +1,153 @@
+"""How many threads the engine computes with while other programs want the processor's cores.
+
+llama.cpp's threads wait for each other after every operation, so one that shares its core holds all of them up: with
+two threads on two cores that others use, SmolLM2 wrote 12 tokens a second, and 58 with one thread.
+
+With another number of threads, flash attention cuts the cache elsewhere from 512 tokens on, and logits change by
+rounding. An answer that is to be the same each time keeps the number with which it began.
+"""
+
+import os
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+import llama_cpp.llama_cpp as C
+import psutil
+
+from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.engine.worker.model import LoadedModel
+
+# One look reads the state of each thread of this process: 0.3 ms with twenty.
+_LOOK_EVERY_S = 0.2
+_CHANGE_EVERY_S = 1.0
+# A number is changed by the mean of so many looks. What was seen longer ago than this doesn't count.
+_FEWEST_LOOKS, _LOOKS, _FORGOTTEN_AFTER_S = 4, 6, 10.0
+_LOADAVG, _OWN_TASKS = Path("/proc/loadavg"), Path("/proc/self/task")
+
+
+def fit_threads(most: int, n_cores: int, n_wanted: float) -> int:
+    """Return how many of `most` threads to compute with, where other programs want `n_wanted` of the cores."""
+    n_taken = int(n_wanted + 0.5)
+    return min(most, max(1, n_cores - n_taken)) if n_taken else most
+
+
+class Threads:
+    """The threads of one model's contexts: its own and that of its draft head."""
+
+    def __init__(
+        self,
+        model: LoadedModel,
+        most: int,
+        most_batch: int,
+        wanted: Callable[[], float],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`most` threads generate and `most_batch` process prompts on a quiet PC.
+
+        `wanted` returns how many cores other programs want at this moment; `clock` returns seconds.
+        """
+        self.most, self._most_batch, self._wanted, self._clock = most, most_batch, wanted, clock
+        self._model = model
+        self._n_cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
+        self._looks: deque[float] = deque(maxlen=_LOOKS)
+        self._looked_at = self._changed_at = float("-inf")
+        self._n_wanted = 0
+        self._used = -1
+
+    def look(self) -> None:
+        """Note what other programs do, unless that was done just now. Between two steps of the engine, or idle."""
+        now = self._clock()
+        if now - self._looked_at < _LOOK_EVERY_S:
+            return
+        if now - self._looked_at > _FORGOTTEN_AFTER_S:
+            self._looks.clear()
+        self._looked_at = now
+        self._looks.append(self._wanted())
+        mean = sum(self._looks) / len(self._looks) if len(self._looks) >= _FEWEST_LOOKS else 0.0
+        if int(mean + 0.5) != self._n_wanted and now - self._changed_at >= _CHANGE_EVERY_S:
+            self._n_wanted, self._changed_at = int(mean + 0.5), now
+
+    @property
+    def n_wanted(self) -> int:
+        """How many cores other programs want, by the last looks."""
+        return self._n_wanted
+
+    def use(self, n_wanted: int = 0) -> int:
+        """Compute with what fits beside others that want `n_wanted` cores. Return the number of threads."""
+        n_threads = fit_threads(self.most, self._n_cores, n_wanted)
+        if n_wanted != self._used:
+            self._used = n_wanted
+            n_batch = fit_threads(self._most_batch, self._n_cores, n_wanted)
+            head = self._model.head
+            for ctx in (self._model.ctx, *((head.ctx,) if head is not None else ())):
+                C.llama_set_n_threads(ctx, n_threads, n_batch)
+        return n_threads
+
+
+class ThreadsOfAnswer:
+    """The threads of one answer. Call `follow` between its steps, where its own threads rest."""
+
+    def __init__(self, threads: Threads, options: GenerationOptions) -> None:
+        self._threads = threads
+        self._is_fixed = options.temperature == 0 or options.seed >= 0
+        self._n_wanted = threads.n_wanted
+        self.fewest = threads.use(self._n_wanted)
+        """Number of threads it was computed with at its narrowest."""
+
+    def follow(self) -> None:
+        """Take as many threads as fit beside other programs, or those with which an answer began that is fixed."""
+        self._threads.look()
+        if not self._is_fixed:
+            self._n_wanted = self._threads.n_wanted
+        self.fewest = min(self.fewest, self._threads.use(self._n_wanted))
+
+    def resume(self) -> None:
+        """Take the answer's threads again, after another one was computed."""
+        self._threads.use(self._n_wanted)
+
+
+def wanted_by_others() -> Callable[[], float]:
+    """Return what tells how many cores other programs want now.
+
+    On Linux these are the tasks that could run at this moment, also those of low priority that don't get a core. Where
+    the system doesn't tell, they are the cores that were in use since the last call, without this process's.
+    """
+    if sys.platform == "linux" and _LOADAVG.exists():
+        return _runnable
+    return _Usage().cores
+
+
+def _runnable() -> float:
+    try:
+        own = sum(_is_running(task / "stat") for task in _OWN_TASKS.iterdir())
+        return float(max(0, int(_LOADAVG.read_text().split()[3].split("/")[0]) - own))
+    except (OSError, ValueError, IndexError):
+        return 0.0
+
+
+def _is_running(stat: Path) -> bool:
+    try:
+        return stat.read_text(errors="replace").rpartition(")")[2].split()[0] == "R"
+    except (OSError, IndexError):
+        return False  # the thread has ended
+
+
+class _Usage:
+    """Cores in use between two looks."""
+
+    def __init__(self) -> None:
+        self._own = psutil.Process()
+        self._last = self._now()
+
+    def cores(self) -> float:
+        before, self._last = self._last, self._now()
+        at, busy, own = (new - old for new, old in zip(self._last, before, strict=True))
+        return max(0.0, (busy - own) / at) if at > 0 else 0.0
+
+    def _now(self) -> tuple[float, float, float]:
+        of_all, of_own = psutil.cpu_times(), self._own.cpu_times()
+        idle = of_all.idle + getattr(of_all, "iowait", 0.0)
+        return time.monotonic(), sum(of_all) - idle, of_own.user + of_own.system

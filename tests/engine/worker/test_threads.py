@@ -1,0 +1,156 @@
+"""Threads make room for other programs, and an answer that is to be the same each time keeps its own."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import llama_cpp.llama_cpp as C  # noqa: N812
+import msgspec
+import pytest
+
+from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.engine.worker.loader import Session
+from qwendesk.engine.worker.threads import Threads, ThreadsOfAnswer, fit_threads, wanted_by_others
+from tests.engine.worker.process import greedy, user
+from tests.engine.worker.test_drafts import ask, loaded
+
+FREE = GenerationOptions()
+
+
+@pytest.mark.parametrize(
+    ("most", "n_cores", "n_wanted", "expected"),
+    [
+        (2, 2, 0.0, 2),
+        (2, 2, 0.4, 2),
+        (2, 2, 0.6, 1),
+        (2, 2, 7.0, 1),
+        (8, 8, 1.0, 7),
+        (8, 8, 2.6, 5),
+        (4, 16, 3.0, 4),
+        (6, 16, 12.0, 4),
+        (16, 8, 0.0, 16),
+        (16, 8, 1.0, 7),
+        (1, 1, 3.0, 1),
+    ],
+)
+def test_threads_that_fit_beside_others(most: int, n_cores: int, n_wanted: float, expected: int) -> None:
+    assert fit_threads(most, n_cores, n_wanted) == expected
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[Session]:
+    made = loaded(speculative="lookup", n_threads=2)
+    yield made
+    made.close()
+
+
+class Others:
+    """Other programs, and a clock that only this test moves."""
+
+    def __init__(self, session: Session, n_cores: int = 2) -> None:
+        self.want, self.now_s, self.n_looks = 0.0, 1000.0, 0
+        self.threads = Threads(session.model, 2, 2, self._wanted, lambda: self.now_s)
+        self.threads._n_cores = n_cores
+        self.ctx = session.model.ctx
+
+    def _wanted(self) -> float:
+        self.n_looks += 1
+        return self.want
+
+    def pass_s(self, seconds: float, answer: ThreadsOfAnswer) -> None:
+        for _ in range(round(seconds / 0.05)):
+            self.now_s += 0.05
+            answer.follow()
+
+    @property
+    def n_threads(self) -> tuple[int, int]:
+        return int(C.llama_n_threads(self.ctx)), int(C.llama_n_threads_batch(self.ctx))
+
+
+def test_threads_follow_other_programs(session: Session) -> None:
+    others = Others(session)
+    answer = ThreadsOfAnswer(others.threads, FREE)
+    others.pass_s(2, answer)
+    assert others.n_threads == (2, 2)
+    assert others.n_looks <= 11
+    others.want = 2.0
+    others.pass_s(0.2, answer)
+    assert others.n_threads == (2, 2), "one look may have seen anything"
+    others.pass_s(2, answer)
+    assert others.n_threads == (1, 1)
+    others.want = 0.0
+    others.pass_s(2.5, answer)
+    assert others.n_threads == (2, 2)
+    assert answer.fewest == 1
+
+
+def test_threads_change_at_most_once_a_second(session: Session) -> None:
+    others = Others(session)
+    answer = ThreadsOfAnswer(others.threads, FREE)
+    changes = 0
+    for second in range(20):
+        others.want = 4.0 * (second % 2)
+        for _ in range(20):
+            before = others.n_threads
+            others.pass_s(0.05, answer)
+            changes += others.n_threads != before
+    assert 1 <= changes <= 20
+
+
+@pytest.mark.parametrize("options", [greedy(), GenerationOptions(seed=3)], ids=["greedy", "seed"])
+def test_an_answer_that_is_to_be_the_same_keeps_its_threads(session: Session, options: GenerationOptions) -> None:
+    others = Others(session)
+    answer = ThreadsOfAnswer(others.threads, options)
+    others.want = 2.0
+    others.pass_s(5, answer)
+    assert others.n_threads == (2, 2)
+    later = ThreadsOfAnswer(others.threads, options)
+    assert others.n_threads == (1, 1), "the next one begins with what fits now"
+    others.want = 0.0
+    others.pass_s(5, later)
+    assert others.n_threads == (1, 1)
+    answer.resume()
+    assert others.n_threads == (2, 2), "also after another answer interrupted it"
+
+
+def test_what_was_seen_long_ago_does_not_count(session: Session) -> None:
+    others = Others(session)
+    others.want = 2.0
+    others.pass_s(2, ThreadsOfAnswer(others.threads, FREE))
+    others.now_s += 60
+    others.want = 0.0
+    answer = ThreadsOfAnswer(others.threads, FREE)
+    others.pass_s(0.05, answer)
+    assert others.n_threads == (2, 2)
+
+
+def test_an_answer_says_with_how_many_threads_it_was_computed(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = msgspec.structs.replace(session, threads=Others(session).threads)
+    answer = ask(alone, [user("What is VRAM spill?")], GenerationOptions(max_tokens=8))
+    assert (answer.stats.n_threads, answer.stats.most_threads) == (2, 2)
+    others = Others(session)
+    others.want = 2.0
+    others.pass_s(2, ThreadsOfAnswer(others.threads, FREE))
+    crowded = msgspec.structs.replace(session, threads=others.threads)
+    answer = ask(crowded, [user("What is VRAM spill?")], greedy(max_tokens=8))
+    assert (answer.stats.n_threads, answer.stats.most_threads) == (1, 2)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere programs of low priority can't be seen")
+def test_a_busy_program_of_low_priority_is_seen() -> None:
+    wanted = wanted_by_others()
+    with subprocess.Popen([sys.executable, "-c", "import os\nos.nice(19)\nprint(flush=True)\nwhile True: pass"],
+                          stdout=subprocess.PIPE) as busy:  # fmt: skip
+        try:
+            assert busy.stdout is not None
+            busy.stdout.readline()
+            seen = []
+            for _ in range(20):
+                time.sleep(0.01)
+                seen.append(wanted())
+        finally:
+            busy.kill()
+    assert sum(each >= 1 for each in seen) > 15
