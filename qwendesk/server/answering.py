@@ -47,9 +47,9 @@ class FairQueue:
 
     def __init__(self, most_waiting: int, most_at_once: int = 4) -> None:
         self.most_waiting, self._most_at_once = most_waiting, most_at_once
-        self._waiting: OrderedDict[str, deque[_Place]] = OrderedDict()
+        self._waiting: OrderedDict[str, deque[_QueuedRequest]] = OrderedDict()
         """By client, the one to serve next first. No client has an empty queue."""
-        self._running: list[_Place] = []
+        self._running: list[_QueuedRequest] = []
 
     @property
     def n_waiting(self) -> int:
@@ -58,7 +58,7 @@ class FairQueue:
     @asynccontextmanager
     async def turn(self, client: str, model: str = "") -> AsyncIterator[None]:
         """Wait for the client's turn, which lasts until the context is left. Raise Refused if too many wait."""
-        place = _Place(client, model)
+        place = _QueuedRequest(client, model)
         self._waiting.setdefault(client, deque()).append(place)
         self._begin_next()
         try:
@@ -70,7 +70,7 @@ class FairQueue:
         finally:
             self._leave(place)
 
-    def _leave(self, place: "_Place") -> None:
+    def _leave(self, place: "_QueuedRequest") -> None:
         if place in self._running:
             self._running.remove(place)
         else:
@@ -90,7 +90,7 @@ class FairQueue:
             self._running.append(place)
             place.begins.set_result(None)
 
-    def _next(self) -> "_Place | None":
+    def _next(self) -> "_QueuedRequest | None":
         busy = {each.client for each in self._running}
         place = next((queue[0] for client, queue in self._waiting.items() if client not in busy), None)
         if place is None or not self._running:
@@ -99,8 +99,8 @@ class FairQueue:
         return place if is_alike and len(self._running) < self._most_at_once else None
 
 
-class _Place:
-    """A request's place in the queue."""
+class _QueuedRequest:
+    """A request that waits or runs."""
 
     def __init__(self, client: str, model: str) -> None:
         self.client, self.model = client, model
