@@ -66,6 +66,7 @@ bench: environment-test
 	@$(VENV_PYTHON) -m bench.verify
 	@$(VENV_PYTHON) -m bench.store
 	@$(VENV_PYTHON) -m bench.startup
+	@$(VENV_PYTHON) -m bench.idle
 
 clients: environment-test
 	@$(VENV_PYTHON) -m tools.clients $(CLIENTS)
