@@ -7,6 +7,7 @@ The numbers are checked against user reports by `python -m bench.speeds`. Each c
 with it; no number belongs to a single card.
 """
 
+import functools
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -40,6 +41,11 @@ _SSD_TABLE_S = (2e-3, 0.2e-3)
 _HARD_DISK_TABLE_S = (0.2, 0.12)
 # Seconds lost for synchronization when GPU and CPU share a layer: slowest and fastest.
 _HOP_S = (0.08e-3, 0.02e-3)
+# Types for which ggml has no x86 kernel, and how much longer a byte of them takes than RAM's bandwidth lets expect.
+#
+# With the pinned engine, one core of a Xeon with AVX-512 computed 1.0 billion weights a second in Q2_0, 8.8 in Q4_0 and
+# 13.7 in Q4_K. That is 0.28 GB/s, where RAM gives each of 16 to 8 cores 2.2 to 4.5.
+_SLOW_ON_X86: Mapping[str, tuple[float, float]] = MappingProxyType({"Q2_0": (16.0, 8.0)})
 # Times that the indexer's keys are read for each token: the pinned engine pools all of them anew (llama.cpp#29751).
 #
 # From the reports of Flash-Next: 22, 13 and 9 tok/s after 2K, 60K and 123K tokens on a Strix Halo.
@@ -101,6 +107,8 @@ class TokenRates(msgspec.Struct, frozen=True, kw_only=True):
     """Share of the KV cache that is filled."""
     table_s: float = 0.0
     """Seconds to read the rows of a table that stays on the drive."""
+    ram_factor: float = 1.0
+    """By how much the CPU takes longer than to read a byte."""
 
 
 def token_rates(facts: ModelFacts, options: LoadOptions, machine: MachineMemory, depth: int, bound: int) -> TokenRates:
@@ -131,7 +139,22 @@ def token_rates(facts: ModelFacts, options: LoadOptions, machine: MachineMemory,
         routed_share=facts.expert_used_count / facts.expert_count if has_experts else 1.0,
         kv_share=_indexer_reads(facts) * filled / max(whole, 1),
         table_s=(_HARD_DISK_TABLE_S if machine.drive == "hdd" else _SSD_TABLE_S)[bound],
+        # Where GPU and RAM are one, the CPU is an ARM, for which ggml has these kernels, or has nothing to do.
+        ram_factor=1.0 if machine.is_unified else _factor_on_x86(facts)[bound],
     )
+
+
+@functools.lru_cache(maxsize=64)
+def _factor_on_x86(facts: ModelFacts) -> tuple[float, float]:
+    """Return by how much slower the CPU computes what may be in RAM, because of types without a kernel."""
+    mark = "_exps." if facts.expert_count else "blk."
+    in_ram = [tensor for tensor in facts.tensors if mark in tensor.name]
+    whole = max(sum(tensor.n_bytes for tensor in in_ram), 1)
+    slow, fast = 1.0, 1.0
+    for kind, (slower, faster) in _SLOW_ON_X86.items():
+        share = sum(tensor.n_bytes for tensor in in_ram if tensor.type == kind) / whole
+        slow, fast = slow + share * (slower - 1), fast + share * (faster - 1)
+    return slow, fast
 
 
 def _indexer_reads(facts: ModelFacts) -> float:
@@ -150,7 +173,7 @@ def _seconds(facts: ModelFacts, memory: MemoryUse, machine: MachineMemory, rates
     # Of the embeddings a token reads one row.
     embeddings = split_weights(facts, ()).always_in_ram - memory.lazy_bytes
     ram_bytes = _bytes_read(ram, max(ram.weights_bytes - embeddings, 0), rates)
-    seconds += ram_bytes * rates.ram_byte_s
+    seconds += ram_bytes * rates.ram_byte_s * rates.ram_factor
     if machine.ram_total_bytes:  # else only the GPUs are compared
         seconds += ram_bytes * min(ram.missing_bytes / max(ram.weights_bytes, 1), 1) * rates.disk_byte_s
     seconds += rates.table_s if memory.lazy_bytes else 0

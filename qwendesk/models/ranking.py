@@ -19,6 +19,7 @@ from qwendesk.hub.catalog_schema import (
     Repository,
     SpeedReport,
 )
+from qwendesk.hub.gguf_types import program_for_quant
 from qwendesk.models.expected_speed import ExpectedSpeed, expect_speed
 from qwendesk.models.fit import LONG_CONTEXT, FitLabel
 
@@ -173,6 +174,8 @@ def find_flag(catalog: Catalog, repository: Repository, file: CatalogFile) -> st
         return tr("The uploader deleted this file.")
     if file.sha256 and catalog.superseded(file.sha256) is not None:
         return tr("The uploader has replaced this file.")
+    if program := program_for_quant(file.quant):
+        return tr("Not for QwenDesk, but for {0}.", program)
     cut_off = catalog.cut_off(repository.repo)
     fixed = (cut_off.final_after or cut_off.fixed_after) if cut_off is not None else ""
     if fixed and (file.seen or repository.seen) < fixed[:10]:

@@ -177,6 +177,7 @@ class ModelSearch:
                 date=file.seen or repository.seen,
                 mmproj_bytes=mmproj_bytes,
                 fit=estimate_fit(model, file.n_bytes, mmproj_bytes, pc)[0],
+                program=program_for_quant(file.quant),
             )
             for file in repository.files
             if file.kind == "model"

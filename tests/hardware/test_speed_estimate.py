@@ -1,5 +1,6 @@
 """Expected speeds against what people reported, as ranges that must hold them."""
 
+import msgspec
 import pytest
 
 from bench import speeds
@@ -52,6 +53,22 @@ def test_long_chats_experts_in_ram_and_slow_cards_are_slower() -> None:
     assert with_experts_in_ram.start < fast.start
     assert slow_card.start < fast.start
     assert dense.start[1] < fast.start[1] / 2
+
+
+def with_experts_in(kind: str) -> ModelFacts:
+    facts = moe_35b()
+    tensors = (msgspec.structs.replace(each, type=kind) if "_exps." in each.name else each for each in facts.tensors)
+    return msgspec.structs.replace(facts, tensors=tuple(tensors))
+
+
+def test_what_has_no_kernel_on_x86_is_slow_in_ram_and_only_there() -> None:
+    """As the down projections of Flash-Next's GSQ-RCO IQ3_S: the same bytes in another type."""
+    card, usual, slow = "NVIDIA GeForce RTX 4090", with_experts_in("Q4_K"), with_experts_in("Q2_0")
+
+    assert speed(slow, card, 24) == speed(usual, card, 24)
+    in_ram, slow_in_ram = (speed(facts, card, 24, n_cpu_moe=40) for facts in (usual, slow))
+    assert slow_in_ram.start[1] < in_ram.start[1] / 3
+    assert speed(slow, "", 0).start[1] < speed(usual, "", 0).start[1] / 4
 
 
 def test_unknown_gpu_gets_the_range_of_its_memory_size() -> None:

@@ -7,6 +7,7 @@ from qwendesk.core.units import GIB
 from qwendesk.hub.catalog import Catalog, load_catalog
 from qwendesk.models.fit import Pc
 from qwendesk.models.offers import make_offers
+from qwendesk.models.ranking import find_flag
 from qwendesk.models.uploaders import UPLOADERS, OtherUploader, other_uploaders, preferred_repository
 
 
@@ -83,6 +84,10 @@ def test_a_file_whose_parts_would_be_slow_in_ram_is_not_recommended(catalog: Cat
 
 
 def test_an_uploader_for_another_program_says_which(catalog: Catalog) -> None:
+    repository = catalog.repository("prism-ml/Ternary-Bonsai-2-27B-gguf")
+    assert repository is not None
+    flags = [find_flag(catalog, repository, file) for file in repository.files if file.kind == "model"]
+    assert all("PrismML-Eng/llama.cpp" in each for each in flags)
     assert any("PrismML's llama.cpp" in line for line in others_of(catalog, "Qwen3.8-27B")["prism-ml"].sentences)
 
 

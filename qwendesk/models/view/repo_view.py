@@ -133,18 +133,23 @@ class RepoView(QFrame):
                 items,
                 key=lambda item: (item is not named, bool(item.program), item.fit.rank if item.fit is not None else 0),
             )
-            self._show_named(named)
+            self._show_named(named, items)
             self._table = FileTable("hub.files", [self._line(item) for item in in_order])
             self._column.addWidget(self._table)
             self._table.show()
         self.show_statuses(self._statuses)
 
-    def _show_named(self, named: RepoFile | None) -> None:
-        """Say which of the files was named, or that it isn't here."""
+    def _show_named(self, named: RepoFile | None, items: Sequence[RepoFile] = ()) -> None:
+        """Say which of the files was named, that the name could mean another one too, or that it isn't here."""
         wanted = self._named.path or self._named.quant if self._named is not None else ""
         text = ""
-        if wanted:
-            text = tr("You named {0}: it's the first.", wanted) if named is not None else tr("{0} isn't here.", wanted)
+        if wanted and named is not None:
+            text = tr("You named {0}: it's the first.", wanted)
+            twin = next((each for each in items if _is_twin(named, each)), None)
+            if twin is not None and self._named is not None and not self._named.path:
+                text += " " + tr("{0} could mean {1} too.", wanted, twin.name)
+        elif wanted:
+            text = tr("{0} isn't here.", wanted)
         self._named_note.setText(text)
         self._named_note.setVisible(bool(text))
 
@@ -183,6 +188,12 @@ def _named_file(name: ModelName | None, items: Sequence[RepoFile]) -> RepoFile |
     quant = name.quant.upper()
     exact = next((item for item in items if item.quant.upper() == quant), None)
     return exact or next((item for item in items if f"-{quant}." in f"{item.name.upper()}."), None)
+
+
+def _is_twin(one: RepoFile, other: RepoFile) -> bool:
+    """Return whether two files are of one quant: one with the MTP layer inside, and one without."""
+    same = one.quant.removesuffix("-MTP") == other.quant.removesuffix("-MTP")
+    return bool(one.quant) and same and one.quant != other.quant
 
 
 def marks_text(marks: tuple[str, ...]) -> str:

@@ -245,6 +245,20 @@ async def test_a_pasted_name_or_link_opens_the_repository_with_its_file_first(
     assert first in gets[0].objectName()
 
 
+async def test_a_quant_that_could_mean_two_files_is_said(hub: FakeHub, desk: Desk) -> None:
+    """As ISTA-DASLab's IQ3_S: with the MTP layer inside, and without."""
+    for name in ("Twin-4B-GSQ-RCO-IQ3_S.gguf", "Twin-4B-GSQ-RCO-IQ3_S-mtp.gguf", "Twin-4B-GSQ-RCO-IQ2_S.gguf"):
+        hub.add("someone/Twin-4B-GGUF", name, header_of(model_values()) + bytes(40_000))
+    desk.find("hub.query", QLineEdit).setText("someone/Twin-4B-GGUF:IQ3_S")
+    desk.click("hub.search")
+    await desk.until(lambda: desk.is_shown("hub.repo.named"))
+
+    said = desk.text_of("hub.repo.named")
+    assert said == "You named IQ3_S: it's the first. IQ3_S could mean Twin-4B-GSQ-RCO-IQ3_S-mtp too."
+    assert desk.is_shown("hub.get.Twin-4B-GSQ-RCO-IQ3_S")
+    assert desk.is_shown("hub.get.Twin-4B-GSQ-RCO-IQ3_S-mtp")
+
+
 async def test_a_quant_that_is_not_there_is_said(hub: FakeHub, desk: Desk) -> None:
     desk.find("hub.query", QLineEdit).setText(f"{REPO}:UD-Q9_XL")
     desk.click("hub.search")
