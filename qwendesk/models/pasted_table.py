@@ -82,9 +82,9 @@ _NGL = re.compile(r"(?:-ngl|--n-gpu-layers)[ =](\d+)")
 _BUILD = re.compile(r"^build: ?(?P<commit>[0-9a-f]{6,40}) \((?P<number>\d+)\)")
 # How llama.cpp announces CUDA's and ROCm's cards, Vulkan's and a Mac's.
 _ANNOUNCED = (
-    ("cuda", re.compile(r"^\s*Device (?P<index>\d+): (?P<name>[^,]+), (?:.*VRAM: (?P<mib>\d+) MiB)?")),
-    ("vulkan", re.compile(r"^\s*ggml_vulkan: (?P<index>\d+) = (?P<name>.+) \([^()]*\) \|")),
-    ("metal", re.compile(r"^\s*ggml_metal\w*: GPU name:\s+(?P<name>.+?)\s*$")),
+    ("cuda", re.compile(r"\bDevice (?P<index>\d+): (?P<name>[^,]+), (?:.*?VRAM: (?P<mib>\d+) MiB)?")),
+    ("vulkan", re.compile(r"\bggml_vulkan: (?P<index>\d+) = (?P<name>.+) \([^()]*\) \|")),
+    ("metal", re.compile(r"\bggml_metal\w*: GPU name:\s+(?P<name>.+?)\s*$")),
 )
 _TEST = re.compile(r"tg ?\d+(?: ?@ ?d ?=? ?(?P<depth>[-\d.,']+)(?P<k>k?))?", re.IGNORECASE)
 _ROW = re.compile(
@@ -210,7 +210,7 @@ class _Context:
         ngl = _NGL.search(line)
         self._n_gpu_layers = ngl[1] if ngl else self._n_gpu_layers
         for kind, pattern in _ANNOUNCED:
-            found = pattern.match(line)
+            found = pattern.search(line)
             if found is not None:
                 groups = found.groupdict()
                 index, mib = int(groups.get("index") or 0), groups.get("mib")
@@ -267,21 +267,29 @@ def _table_rows(lines: Sequence[str]) -> list[MeasuredRow]:
 
 
 def _unwrapped(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the lines, with the rows of a table in one each that a narrow terminal has broken into several."""
-    width = max((len(line) for line in lines if line.startswith("|") and not line.rstrip().endswith("|")), default=0)
-    row = ""
+    """Yield the lines as they were before a narrow terminal broke those that are longer than it is wide."""
+    rows = [line for line in lines if line.startswith("|")]
+    is_broken = any(line.startswith("|") != line.rstrip().endswith("|") for line in lines)
+    # All rows may be broken beside a space, which gets lost.
+    most = max(map(len, rows), default=0) + 2 if is_broken else 0
+    width = max((len(line) for line in lines if len(line) <= most), default=0)
+    row, other = "", ""
     for line in lines:
-        is_rest = line.strip() and "|" in line and not line.lstrip().startswith("|")
-        if row and line.strip() and (not row.rstrip().endswith("|") or is_rest):
-            row = row.ljust(-(-len(row) // width) * width if width else 0) + line
+        is_row, is_rest = line.lstrip().startswith("|"), "|" in line and not line.lstrip().startswith("|")
+        if row and line.strip() and (not row.rstrip().endswith("|") or (is_rest and width)):
+            row += line
             continue
-        if row:
-            yield row
-        row = line if line.lstrip().startswith("|") else ""
-        if not row:
-            yield line
-    if row:
-        yield row
+        if row or (is_row and other):
+            yield row or other
+            row = other = ""
+        if is_row:
+            row = line
+        elif width and len(line) >= width - 1:
+            other += line.ljust(width)
+        else:
+            yield other + line
+            other = ""
+    yield row or other
 
 
 def _cell(text: str) -> str:
@@ -328,8 +336,8 @@ def _speed(text: str) -> float:
 
 
 def _size(text: str) -> int:
-    number, _, unit = text.strip().partition(" ")
-    factor = {"GIB": GIB, "MIB": MIB, "GB": 10**9, "MB": 10**6, "": 1}.get(unit.strip().upper())
+    number, unit = _with_unit(text)
+    factor = {"GIB": GIB, "MIB": MIB, "GB": 10**9, "MB": 10**6, "": 1}.get(unit)
     value = _number(number)
     if factor is None or value is None or not 0 < value * factor <= _LARGEST_BYTES:
         raise BadPaste(tr('"{0}" isn\'t the size of a model.', text[:40]))
@@ -337,8 +345,14 @@ def _size(text: str) -> int:
 
 
 def _billions(text: str) -> float:
-    number, _, unit = text.strip().partition(" ")
-    return (_number(number) or 0.0) * {"B": 1.0, "M": 1e-3, "T": 1e3}.get(unit.strip().upper(), 1e-9)
+    number, unit = _with_unit(text)
+    return (_number(number) or 0.0) * {"B": 1.0, "M": 1e-3, "T": 1e3}.get(unit, 1e-9)
+
+
+def _with_unit(text: str) -> tuple[str, str]:
+    """Return the number and its unit in capitals. The space between them gets lost where a terminal breaks a line."""
+    number = text.strip().rstrip("BbGgIiMmTt ")
+    return number, text.strip()[len(number) :].strip().upper()
 
 
 def _depth(text: str, factor: int = 1) -> int:

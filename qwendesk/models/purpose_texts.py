@@ -10,7 +10,16 @@ from qwendesk.core.number_format import show_decimal
 from qwendesk.core.translation import mark, tr, tr_n
 from qwendesk.core.units import MIB, show_bytes, show_rate, show_tokens
 from qwendesk.models.expected_speed import SpeedSource
-from qwendesk.models.purposes import COMFORTABLE_TOK_S, LARGE_B, REASONING, SLOWEST_TOK_S, Choice, Purpose
+from qwendesk.models.fit import FitLabel
+from qwendesk.models.purposes import (
+    COMFORTABLE_TOK_S,
+    FOUR_BITS,
+    LARGE_B,
+    REASONING,
+    SLOWEST_TOK_S,
+    Choice,
+    Purpose,
+)
 from qwendesk.models.ranking import COARSE, NEAR_LOSSLESS, THREE_BITS, Offer
 
 # In the order in which they are offered.
@@ -87,6 +96,8 @@ def _why_long(choice: Choice, _is_first: bool) -> str:
     fit = choice.quant.fit
     n_ctx = show_tokens(fit.n_ctx)
     match fit.kind:
+        case "vram" if fit.is_unified:
+            return tr("Model and a context of {0} fit in the memory that the GPU may use.", n_ctx)
         case "vram":
             return tr("Model and a context of {0} fit in video memory.", n_ctx)
         case "experts":
@@ -103,15 +114,28 @@ def _why_long(choice: Choice, _is_first: bool) -> str:
 def _why_quality(choice: Choice, _is_first: bool) -> str:
     fit, quant = choice.quant.fit, choice.quant.quant
     result = tr("{0}: {1}.", REASONING, show_decimal(choice.score, 1)) if choice.score else ""
-    if choice.offer.model.params_b >= LARGE_B:
-        loss = tr("It's mostly on the GPU.")
-    elif quant in THREE_BITS:
+    if quant not in FOUR_BITS:
         loss = tr("{0} is the best quant that fits in this PC's memory.", quant)
-    elif fit.kind == "experts":
-        loss = tr("{0} loses next to nothing to quantization, and this PC's RAM has room for its experts.", quant)
+    elif choice.offer.model.params_b >= LARGE_B:
+        loss = tr("A model of this size loses little in {0}.", quant)
     else:
-        loss = tr("{0} loses next to nothing to quantization, and fits in video memory.", quant)
-    return f"{result} {loss}".strip()
+        loss = tr("{0} loses little to quantization.", quant)
+    return " ".join(filter(None, (result, loss, _place_text(fit))))
+
+
+def _place_text(fit: FitLabel) -> str:
+    """Return where the weights are, in a sentence."""
+    if fit.is_unified and fit.kind == "vram":
+        return tr("It fits in the memory that the GPU may use.")
+    match fit.kind:
+        case "vram":
+            return tr("It fits in video memory.")
+        case "experts":
+            return tr("This PC's RAM has room for the experts of {0} of its {1} layers.", fit.on_cpu, fit.of_layers)
+        case "layers":
+            return tr("{0} of its {1} layers are in RAM.", fit.on_cpu, fit.of_layers)
+        case _:
+            return tr("It fits in RAM.")
 
 
 def _drawbacks(choice: Choice, ranked: Sequence[Choice]) -> Iterator[str]:

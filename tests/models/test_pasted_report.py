@@ -56,12 +56,12 @@ def test_the_terminal_names_the_card_its_memory_and_the_file() -> None:
     assert [(each.tok_s, each.depth) for each in (start, long)] == [(121.62, 0), (98.2, 32768)]
 
 
-@pytest.mark.parametrize("width", [60, 80, 100, 119])
-def test_a_table_broken_by_a_narrow_terminal_is_the_same_table(width: int) -> None:
+def test_a_table_broken_by_a_narrow_terminal_is_the_same_table() -> None:
     def seen(text: str) -> list[tuple[object, ...]]:
         return [(each.gpus, each.quant, each.n_bytes, each.tok_s, each.depth, each.source) for each in reports_in(text)]
 
-    assert seen(pasted.wrapped(pasted.TERMINAL, width)) == seen(pasted.TERMINAL)
+    for width in range(40, 127):
+        assert seen(pasted.wrapped(pasted.TERMINAL, width)) == seen(pasted.TERMINAL), width
 
 
 def test_experts_on_the_cpu_are_another_placement_and_need_the_size_of_the_card() -> None:
@@ -116,6 +116,12 @@ def test_several_tables_have_their_own_cards_and_files() -> None:
     reports = reports_in(f"{pasted.TERMINAL}\n{pasted.MAC}")
     assert [each.gpus[0] for each in reports] == ["RTX 3090"] * 2 + ["Apple M4 Pro"]
     assert [each.source[-7:] for each in reports] == ["(12001)"] * 2 + [" (9010)"]
+
+
+def test_a_second_run_right_below_a_table_lists_its_cards_anew() -> None:
+    second = pasted.EXPERTS.partition("\n")[2].replace("RTX 3060 (", "RTX 3060 12 GB (")
+    reports = reports_in(pasted.SPLIT_CARDS + second)
+    assert [each.gpus[0] for each in reports] == ["RTX 5070 Ti", "RTX 5070 Ti", "RTX 3060"]
 
 
 def test_the_same_row_twice_is_one_report() -> None:

@@ -26,6 +26,8 @@ PCS = {
     "3060": Pc(gpus=(card("RTX 3060", 12),), ram_bytes=32 * GIB),
     "1650": Pc(gpus=(card("GTX 1650", 4),), ram_bytes=16 * GIB),
     "CPU": Pc(ram_bytes=16 * GIB),
+    "CPU64": Pc(ram_bytes=64 * GIB),
+    "5090": Pc(gpus=(card("RTX 5090", 32),), ram_bytes=64 * GIB),
 }
 
 
@@ -72,7 +74,7 @@ def test_a_slower_model_is_also_said_to_be_slower() -> None:
     assert second == "About 36 tok/s (reported), and Qwen3.6-35B-A3B makes about 118 tok/s (reported)."
 
 
-@pytest.mark.parametrize("pc", PCS)
+@pytest.mark.parametrize("pc", ["3090", "3060", "1650", "CPU"])
 @pytest.mark.parametrize("purpose", PURPOSES)
 def test_every_model_but_the_first_has_a_reason_with_its_own_numbers(pc: str, purpose: Purpose) -> None:
     choices = ranked(pc, purpose)
@@ -99,3 +101,16 @@ def test_no_rule_is_given_in_which_the_model_is_the_better_one(pc: str, purpose:
 def test_the_numbers_say_what_the_speed_is_known_from() -> None:
     first = ranked("3090", "fast")[0]
     assert numbers_text(first) == "GPQA Diamond 86.0, about 118 tok/s (reported), context of 128K"
+
+
+@pytest.mark.parametrize(
+    ("pc", "place"),
+    [("CPU64", "It fits in RAM."), ("3060", "This PC's RAM has room for the experts of"), ("5090", "layers.")],
+)
+def test_the_reason_for_best_quality_says_where_the_weights_are(pc: str, place: str) -> None:
+    """It said of models on the CPU that they fit in video memory, and of others that they are mostly on the GPU."""
+    first = ranked(pc, "quality")[0]
+    assert place in first.reason
+    assert "It fits in video memory." not in first.reason
+    vram = next(each for each in ranked("3060", "quality") if each.quant.fit.kind == "vram" and each.suits)
+    assert "It fits in video memory." in vram.reason
