@@ -150,7 +150,7 @@ def _models_of(row: MeasuredRow, catalog: Catalog) -> tuple[CatalogModel, ...]:
     if named is not None and (not row.model or named in alike):
         return (named,)
     if not alike:
-        raise _LeftOut(tr("{0} isn't a model of the catalog, which has Qwen 3.5, 3.6 and 3.8.", _shown(row)))
+        raise _LeftOut(tr("{0} isn't a model of the catalog.", _shown(row)))
     return alike
 
 

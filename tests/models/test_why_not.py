@@ -105,7 +105,7 @@ def test_the_numbers_say_what_the_speed_is_known_from() -> None:
 
 @pytest.mark.parametrize(
     ("pc", "place"),
-    [("CPU64", "It fits in RAM."), ("3060", "This PC's RAM has room for the experts of"), ("5090", "layers.")],
+    [("CPU64", "It fits in RAM."), ("3090", "This PC's RAM has room for the experts of"), ("5090", "layers.")],
 )
 def test_the_reason_for_best_quality_says_where_the_weights_are(pc: str, place: str) -> None:
     """It said of models on the CPU that they fit in video memory, and of others that they are mostly on the GPU."""
