@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 
 from qwendesk.core.translation import tr
-from qwendesk.hub.network import CONNECT_S, Network, never_cut, offline_error
+from qwendesk.hub.network import CONNECT_S, Network, busy_error, never_cut, offline_error
 
 # Must be imported after network.py, which sets environment variables that the library reads at import.
 from huggingface_hub import close_session, constants, set_client_factory  # isort: skip
@@ -17,6 +17,7 @@ LARGEST_ANSWER_BYTES = 16 * 1024**2
 # Limit against servers that keep sending small pieces forever.
 _LONGEST_ANSWER_S = 120.0
 _MAX_REDIRECTS = 5
+_TOO_MANY_REQUESTS = 429
 _CHANGED_HEADERS = ("content-encoding", "content-length", "link", "transfer-encoding")
 
 
@@ -80,6 +81,9 @@ class QuestionClient(httpx2.Client):
             except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
                 raise _Unreachable(str(error) or type(error).__name__, request=request) from error
             try:
+                if answer.status_code == _TOO_MANY_REQUESTS:
+                    # huggingface_hub would ask for a list five times more, within 23 seconds.
+                    raise busy_error(answer)
                 if answer.next_request is None:
                     return _limited_copy(answer)
                 request = answer.next_request

@@ -144,11 +144,16 @@ def status_error(response: httpx2.Response, network: Network, repo: str) -> HubE
     if status in (404, 410):
         return HubError("not_found", tr("Not found"), tr("{0} no longer has this file of {1}.", host, repo))
     if status in (408, 425, 429) or status >= 500:
-        wait = _retry_after(response)
-        limited = tr("{0} limits how often you can ask. Try again later.", host)
-        broken = tr("{0} has a problem right now ({1}). Try again later.", host, status)
-        return HubError("busy", tr("Server busy"), limited if status == 429 else broken, wait)
+        return busy_error(response)
     return bad_answer_error(host, tr("status {0}", status))
+
+
+def busy_error(response: httpx2.Response) -> HubError:
+    """Return the error for a server that can't or won't answer now."""
+    status, host = response.status_code, response.request.url.host
+    limited = tr("{0} limits how often you can ask. Try again later.", host)
+    broken = tr("{0} has a problem right now ({1}). Try again later.", host, status)
+    return HubError("busy", tr("Server busy"), limited if status == 429 else broken, _retry_after(response))
 
 
 def no_connection_error(network: Network, error: Exception) -> HubError:

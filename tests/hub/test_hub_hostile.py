@@ -96,6 +96,17 @@ def test_endless_empty_pages_cause_one_request(fake_hub: FakeHub) -> None:
     assert len(fake_hub.seen) == 1
 
 
+def test_rate_limit_is_told_after_one_request(fake_hub: FakeHub) -> None:
+    """huggingface_hub asks for a list six times within 23 seconds otherwise."""
+    fake_hub.instead["/api/models"] = answer(b"", 429, Retry_After="7")
+
+    with pytest.raises(HubError) as caught:
+        at(fake_hub).search("model")
+
+    assert (caught.value.kind, caught.value.retry_after_s) == ("busy", 7)
+    assert len(fake_hub.seen) == 1
+
+
 @pytest.mark.parametrize("path", ["/api/models", "/api/whoami-v2", INFO_AT_COMMIT])
 def test_redirect_to_another_host_gets_no_token(fake_hub: FakeHub, other_hub: FakeHub, path: str) -> None:
     fake_hub.instead[path] = answer(b"", 307, Location=f"{other_hub.endpoint}{path}")
