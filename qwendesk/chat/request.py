@@ -13,7 +13,7 @@ import msgspec
 from qwendesk.chat.chat_settings import style_of
 from qwendesk.chat.chat_state import IncognitoImages
 from qwendesk.core import presets
-from qwendesk.core.architectures import OtherSampling, family_of
+from qwendesk.core.architectures import ChatTraits, OtherSampling, family_of, is_new_qwen
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import Answer, Conversation, Turn
 from qwendesk.core.errors import BadRequest
@@ -49,10 +49,10 @@ def request_options(settings: ChatSettings, report: LoadReport | None, *, thinki
     The settings must have passed `check_settings`.
     """
     thinks = thinking and (report is None or report.can_think)
-    family = "other" if report is None else _family(report)
+    family, is_new = ("other", False) if report is None else (_family(report), _is_new(report))
     recommended = {} if report is None else report.recommended_sampling
     base = GenerationOptions(preserve_thinking=report is not None and report.template.preserves_by_default)
-    options = presets.preset(base, family, style_of(settings), thinking=thinks, recommended=recommended)
+    options = presets.preset(base, family, style_of(settings), thinking=thinks, recommended=recommended, is_new=is_new)
     options = apply_assignments(options, {**settings.preset_values, **settings.overrides})
     if settings.json_schema.strip():
         options = msgspec.structs.replace(options, json_schema=settings.json_schema)
@@ -126,18 +126,39 @@ def _placeholder(part: Part) -> str:
 
 def preset_source(report: LoadReport | None) -> presets.PresetSource:
     """Return where the numbers of the loaded model's presets are from; "card" if no model is loaded."""
-    return "card" if report is None else presets.preset_source(_family(report), report.recommended_sampling)
+    if report is None:
+        return "card"
+    return presets.preset_source(_family(report), report.recommended_sampling, is_new=_is_new(report))
 
 
 def other_sampling(settings: ChatSettings, report: LoadReport | None, *, thinking: bool) -> tuple[OtherSampling, ...]:
     """Return what others publish instead of the chat's preset; () for a preset of the user."""
-    if report is None or settings.preset_name:
+    if report is None or settings.preset_name or _is_new(report):
         return ()
     return presets.other_sampling(_family(report), style_of(settings), thinking=thinking and report.can_think)
 
 
 def _family(report: LoadReport) -> str:
-    return family_of(report.architecture, report.name, Path(report.options.model).name)
+    template = report.template
+    traits = ChatTraits(
+        report.can_think,
+        can_switch_thinking=template.enable_thinking,
+        keeps_thinking=template.preserve_thinking,
+        has_efforts=bool(template.reasoning_efforts),
+        calls_in_xml=template.call_dialect == "xml",
+    )
+    # A built-in template tells nothing about the model.
+    own = traits if template.source != "builtin" else None
+    return family_of(report.architecture, *_names(report), traits=own)
+
+
+def _is_new(report: LoadReport) -> bool:
+    """Return whether the model is of a Qwen that QwenDesk doesn't know, and at most like a family that it knows."""
+    return is_new_qwen(report.architecture, *_names(report))
+
+
+def _names(report: LoadReport) -> tuple[str, str]:
+    return report.name, Path(report.options.model).name
 
 
 # Upper limit for the average of any text: prose and code have 3 to 6, tables padded with spaces up to 20.

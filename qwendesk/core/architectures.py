@@ -1,5 +1,7 @@
 """The tables of model architectures and families. A new Qwen is a row or two here, and its files in the catalog.
 
+Until it has them, a Qwen whose template, tokens and header are like a family's is treated as that one (`family_of`).
+
 An architecture is what a GGUF header names as `general.architecture`; models of one architecture are loaded in the
 same way. A family shares one model card: its sampling presets are from there. The numbers are from the Qwen3.5, 3.6 and
 3.8 model cards; min_p is 0 and the repeat penalty 1 in all of them. Without a presence penalty of 1.5 the long
@@ -7,7 +9,7 @@ reasoning of Qwen3.5 may loop; Qwen3.6-27B and Qwen3.8 do not need it.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final, Literal
 
@@ -84,6 +86,40 @@ class Preset(msgspec.Struct, frozen=True):
     """Other published values. Nobody measured which are better."""
 
 
+class ChatTraits(msgspec.Struct, frozen=True):
+    """What a model's tokens and chat template tell of the family that it is like."""
+
+    has_think_tokens: bool
+    """Both `<think>` and `</think>` are single tokens."""
+    can_switch_thinking: bool
+    keeps_thinking: bool
+    """The template can keep the thinking of earlier answers."""
+    has_efforts: bool
+    calls_in_xml: bool
+    """Tool calls are written as functions with parameters, in tags of their own."""
+
+
+def traits_of(template: str, *, has_think_tokens: bool) -> ChatTraits:
+    """Return the traits of a file's chat template, as its text tells them."""
+    return ChatTraits(
+        has_think_tokens,
+        can_switch_thinking="enable_thinking" in template,
+        keeps_thinking="preserve_thinking" in template,
+        has_efforts="reasoning_effort" in template,
+        calls_in_xml="<function=" in template,
+    )
+
+
+# The versions of Qwen by what is special about their templates, newest first.
+_TRAITS: Final[Mapping[str, ChatTraits]] = MappingProxyType(
+    {
+        "3.8": ChatTraits(True, True, True, True, True),
+        "3.6": ChatTraits(True, True, True, False, True),
+        "3.5": ChatTraits(True, True, False, False, True),
+    }
+)
+
+
 class Family(msgspec.Struct, frozen=True, kw_only=True):
     """Models that share a model card."""
 
@@ -157,23 +193,49 @@ _UNDOTTED = re.compile(r"qwen-?3[-.]?([5-9])(?![\db])")
 _VERSION = re.compile(r"qwen-?(\d+(?:\.\d+)?)(?![\d.]*b\b)")
 
 
-def family_of(architecture: str, *names: str) -> str:
+# An architecture of Qwen4 or later that has no row yet.
+_LATER_QWEN = re.compile(r"qwen(?:[4-9]|[1-9]\d)(?!\d)")
+
+
+def family_of(architecture: str, *names: str, traits: ChatTraits | None = None) -> str:
     """Return a model's family by its GGUF architecture and its names (general.name, basename, file name).
 
     A fine-tune with that architecture counts as Qwen3.5 if its names don't say otherwise. A version of Qwen that isn't
-    known here is "other", because each version's card had other numbers so far.
+    known here is the newest one with the same `traits`, and "other" if there is none or they aren't known: each
+    version's card had other numbers so far, and a template of another kind means another way to think and to call.
     """
-    possible = architecture_named(architecture).versions
-    if not possible:
-        return OTHER
-    text = " ".join(names).lower().replace("_", "-").replace(" ", "-")
-    if "qwendesk-demo" in text:
+    possible, text = architecture_named(architecture).versions, _joined(names)
+    if possible and "qwendesk-demo" in text:
         return DEMO
-    said = _VERSION.findall(_UNDOTTED.sub(r"qwen3.\1", text))
-    if said and not any(family.version in said for family in FAMILIES.values()):
+    if is_new_qwen(architecture, *names):
+        version = next((each for each, known in _TRAITS.items() if known == traits), "")
+        return next(_families(version, text)) if version else OTHER
+    said = _versions_in(text)
+    if not possible or (said and not _known(said)):
         return OTHER
     version = next((each for each in possible if each in said), possible[-1])
     return next(_families(version, text))
+
+
+def is_new_qwen(architecture: str, *names: str) -> bool:
+    """Return whether this is a newer Qwen than those that have a row here, by its architecture or its names."""
+    if not architecture_named(architecture).versions:
+        return architecture not in _ARCHITECTURES and _LATER_QWEN.match(architecture) is not None
+    said = _versions_in(_joined(names))
+    return bool(said) and not _known(said) and max(map(float, said)) > min(map(float, _TRAITS))
+
+
+def _known(versions: Iterable[str]) -> bool:
+    """Return whether one of these versions has a row."""
+    return any(version in _TRAITS for version in versions)
+
+
+def _joined(names: Iterable[str]) -> str:
+    return " ".join(names).lower().replace("_", "-").replace(" ", "-")
+
+
+def _versions_in(text: str) -> list[str]:
+    return _VERSION.findall(_UNDOTTED.sub(r"qwen3.\1", text))
 
 
 def _families(version: str, text: str) -> Iterator[str]:

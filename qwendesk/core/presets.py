@@ -11,7 +11,15 @@ from typing import Literal
 
 import msgspec
 
-from qwendesk.core.architectures import FAMILIES, OTHER, OtherSampling, Preset, family_of
+from qwendesk.core.architectures import (
+    FAMILIES,
+    OTHER,
+    OtherSampling,
+    Preset,
+    family_of,
+    is_new_qwen,
+    traits_of,
+)
 from qwendesk.core.errors import BadOption
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.model_facts import ModelFacts
@@ -21,8 +29,9 @@ from qwendesk.core.settings import check, table
 # Reasoning if it does not; "custom" leaves the options unchanged.
 Style = Literal["general", "precise", "custom"]
 
-# Where a preset's numbers are from: the family's model card, the file's header, or llama.cpp's defaults.
-PresetSource = Literal["card", "file", "llama.cpp"]
+# Where a preset's numbers are from: the family's model card, that of a family which a new model is like, the file's
+# header, or llama.cpp's defaults.
+PresetSource = Literal["card", "alike", "file", "llama.cpp"]
 
 _QWEN_BUDGET_SENTENCE = (
     "\n\nConsidering the limited time by the user, I have to give the solution based on the thinking directly now."
@@ -61,10 +70,13 @@ def read_recommended(header_value: Callable[[str], str]) -> dict[str, float | in
     return found
 
 
-def preset_source(family: str, recommended: Mapping[str, float | int]) -> PresetSource:
-    """Return where the numbers of the family's preset are from; `recommended` are those of the file's header."""
-    if family != OTHER:
-        return "card"
+def preset_source(family: str, recommended: Mapping[str, float | int], *, is_new: bool = False) -> PresetSource:
+    """Return where the numbers of the family's preset are from; `recommended` are those of the file's header.
+
+    `is_new` is whether the model is only like those of the family.
+    """
+    if family != OTHER and not (is_new and recommended):
+        return "alike" if is_new else "card"
     return "file" if recommended else "llama.cpp"
 
 
@@ -91,10 +103,17 @@ def _preset(family: str, style: Style, *, thinking: bool) -> Preset:
 
 def preset_of_file(facts: ModelFacts, *, thinking: bool) -> GenerationOptions:
     """Return the general preset for a model that isn't loaded; without `thinking`, too, if its template has none."""
-    family = family_of(facts.architecture, facts.name, facts.basename, PurePath(facts.path).name)
+    family, is_new = family_of_file(facts)
     thinks = thinking and facts.has_think_token and "enable_thinking" in facts.chat_template
     recommended = dict(facts.recommended_sampling)
-    return preset(GenerationOptions(), family, "general", thinking=thinks, recommended=recommended)
+    return preset(GenerationOptions(), family, "general", thinking=thinks, recommended=recommended, is_new=is_new)
+
+
+def family_of_file(facts: ModelFacts) -> tuple[str, bool]:
+    """Return the family of a file by its header and name, and whether the model is new and only like that family."""
+    names = facts.architecture, facts.name, facts.basename, PurePath(facts.path).name
+    traits = traits_of(facts.chat_template, has_think_tokens=facts.has_think_token)
+    return family_of(*names, traits=traits), is_new_qwen(*names)
 
 
 def closing_text(family: str) -> str:
@@ -113,13 +132,15 @@ def preset(
     *,
     thinking: bool,
     recommended: Mapping[str, float | int] = types.MappingProxyType({}),
+    is_new: bool = False,
 ) -> GenerationOptions:
     """Return `options` with thinking on or off, the family's closing text, and the preset's sampling, if any.
 
-    `recommended` is the sampling of the file's header. It counts for families without a preset of their own.
+    `recommended` is the sampling of the file's header. It counts for families without a preset of their own, and for a
+    model that `is_new` and only like those of the family.
     """
     values = sampling(family, style, thinking=thinking)
-    if family == OTHER and values:
+    if (family == OTHER or is_new) and values:
         values |= recommended
     return msgspec.structs.replace(
         options,

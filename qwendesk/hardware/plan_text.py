@@ -1,16 +1,16 @@
 """Sentences that explain a plan to the user: one for each choice, and a warning for some plans."""
 
 from collections.abc import Iterator, Mapping
-from pathlib import PurePath
 from types import MappingProxyType
 
 import msgspec
 
-from qwendesk.core.architectures import OTHER, family_of
+from qwendesk.core.architectures import FAMILIES, OTHER
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.number_format import show_number
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import DriveKind, MemoryUse, PlanKind
+from qwendesk.core.presets import family_of_file
 from qwendesk.core.translation import mark, tr, tr_n
 from qwendesk.core.units import show_bytes, show_tokens
 from qwendesk.hardware.hand_placement import is_placed_by_hand
@@ -91,9 +91,19 @@ def warning(kind: PlanKind, memory: MemoryUse, *, fits: bool, drive: DriveKind =
 
 
 def _unknown_family(facts: ModelFacts) -> str:
-    if family_of(facts.architecture, facts.name, facts.basename, PurePath(facts.path).name) != OTHER:
-        return ""
-    return tr("QwenDesk doesn't know this model, so the plan is made from its header alone.")
+    family, is_new = family_of_file(facts)
+    if family == OTHER:
+        return tr("QwenDesk doesn't know this model, so the plan is made from its header alone.")
+    return like_family_text(family) if is_new else ""
+
+
+def like_family_text(family: str) -> str:
+    """Return what it means that a new model is like those of a family."""
+    return tr(
+        "This Qwen is newer than this QwenDesk. Its template, tokens and header are like Qwen{0}'s, so it's treated as "
+        "one.",
+        FAMILIES[family].version,
+    )
 
 
 def _memory(memory: MemoryUse, *, fits: bool) -> Iterator[str]:

@@ -11,7 +11,7 @@ from qwendesk.core.chats import ChatSettings
 from qwendesk.core.errors import BadOption
 from qwendesk.core.messages import DocumentPart
 from qwendesk.core.options import LoadOptions
-from qwendesk.engine.protocol import RequestFailed
+from qwendesk.engine.protocol import RequestFailed, TemplateAbilities
 from tests.fakes.engine import DEMO_REPORT, ScriptedAnswer
 
 OPTIONS = LoadOptions(model="/models/qwendesk-demo.gguf")
@@ -129,6 +129,38 @@ async def test_options_follow_family_style_thinking_and_overrides(desk):
     with pytest.raises(BadOption, match="nonsense"):
         desk.chat.set_overrides({"nonsense": "1"})
     assert desk.chat.options().temperature == 0.33
+
+
+LIKE_38 = TemplateAbilities(
+    source="model",
+    enable_thinking=True,
+    preserve_thinking=True,
+    tools=True,
+    call_dialect="xml",
+    reasoning_efforts=("low", "medium", "xhigh"),
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "temperature", "presence", "source"),
+    [
+        ({}, 1.0, 0.0, "alike"),
+        ({"recommended_sampling": {"temperature": 0.9}}, 0.9, 0.0, "file"),
+        ({"can_think": False}, 0.8, 0.0, "llama.cpp"),
+        ({"template": msgspec.structs.replace(LIKE_38, source="builtin")}, 0.8, 0.0, "llama.cpp"),
+        ({"template": msgspec.structs.replace(LIKE_38, call_dialect="json")}, 0.8, 0.0, "llama.cpp"),
+    ],
+    ids=["like Qwen3.8", "recommends its own", "no tokens for thinking", "no template of its own", "calls in JSON"],
+)
+async def test_new_qwen_is_used_as_the_family_that_it_is_like(desk, changes, temperature, presence, source):
+    report = msgspec.structs.replace(DEMO_REPORT, name="Qwen4-27B", architecture="qwen4exp", template=LIKE_38)
+    desk.client.report = msgspec.structs.replace(report, **changes)
+    await desk.engine.load(LoadOptions(model="/models/Qwen4-27B-Q4_K_M.gguf"))
+    options = desk.chat.options()
+    assert (options.temperature, options.presence_penalty) == (temperature, presence)
+    assert desk.chat.preset_source == source
+    assert desk.chat.other_sampling == (), "what others publish is about another model"
+    assert ("limited time" in options.thinking_close) == (source in ("alike", "file"))
 
 
 async def test_documents_are_sent_as_quotes_and_stored_unchanged(desk):

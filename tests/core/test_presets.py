@@ -1,7 +1,7 @@
 import pytest
 
 from qwendesk.core import presets
-from qwendesk.core.architectures import family_of
+from qwendesk.core.architectures import family_of, is_new_qwen, traits_of
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.settings import check_all
 
@@ -30,10 +30,81 @@ from qwendesk.core.settings import check_all
         ("qwen35moe", ["Qwen3.9-35B-A3B"], "other"),
         ("qwen4exp", ["Qwen4-30B"], "other"),
         ("qwen4exp", ["A fine-tune"], "qwen3.8"),
+        ("qwen35", ["Qwen2.5-distill-9B"], "other"),
     ],
 )
 def test_family_is_recognised_by_name(architecture, names, family):
     assert family_of(architecture, *names) == family
+
+
+# What the templates of the three versions have of what tells them apart.
+TEMPLATES = {
+    "3.5": "{%- if enable_thinking %}<think>{% endif %}<tool_call>\n<function=",
+    "3.6": "{%- if enable_thinking and preserve_thinking %}<think>{% endif %}<tool_call>\n<function=",
+    "3.8": "{%- if enable_thinking and preserve_thinking %}{{ reasoning_effort }}{% endif %}<tool_call>\n<function=",
+}
+
+
+@pytest.mark.parametrize(
+    ("architecture", "name", "template", "family"),
+    [
+        ("qwen4exp", "Qwen4-27B", "3.8", "qwen3.8"),
+        ("qwen4", "Qwen4-27B", "3.8", "qwen3.8"),
+        ("qwen4moe", "anything.gguf", "3.6", "qwen3.6"),
+        ("qwen35", "Qwen4-27B", "3.8", "qwen3.8"),
+        ("qwen35moe", "Qwen3.9-35B-A3B", "3.6", "qwen3.6"),
+        ("qwen4", "Qwen4-2B", "3.5", "qwen3.5-small"),
+        ("qwen10moe", "Qwen10", "3.8", "qwen3.8"),
+    ],
+)
+def test_new_qwen_is_treated_as_the_family_that_its_template_is_like(architecture, name, template, family):
+    traits = traits_of(TEMPLATES[template], has_think_tokens=True)
+    assert family_of(architecture, name, traits=traits) == family
+    assert is_new_qwen(architecture, name)
+
+
+@pytest.mark.parametrize(
+    "traits",
+    [
+        None,
+        traits_of(TEMPLATES["3.8"], has_think_tokens=False),
+        traits_of("{{ messages }}", has_think_tokens=True),
+        traits_of(TEMPLATES["3.8"].replace("<function=", '{"name":'), has_think_tokens=True),
+        traits_of(TEMPLATES["3.8"].replace("preserve_thinking", "keep"), has_think_tokens=True),
+    ],
+    ids=["unknown", "no tokens for thinking", "no thinking", "calls in JSON", "efforts without kept thinking"],
+)
+def test_new_qwen_with_a_template_of_its_own_is_no_known_family(traits):
+    for architecture in ("qwen4exp", "qwen4", "qwen35"):
+        assert family_of(architecture, "Qwen4-27B", traits=traits) == "other"
+
+
+@pytest.mark.parametrize(
+    ("architecture", "name"),
+    [
+        ("qwen4exp", "Qwen3.8-Flash-Next"),
+        ("qwen4exp", "A fine-tune"),
+        ("qwen35", "Qwen3.5-27B"),
+        ("qwen35", "Qwen3-distill"),
+        ("qwen3next", "Qwen3-Coder-Next"),
+        ("qwen3vl", "Qwen3-VL-8B"),
+        ("llama", "Qwen4-llama"),
+        ("qwen3tts", "Qwen4-TTS"),
+    ],
+)
+def test_known_and_older_qwens_and_other_models_are_not_new(architecture, name):
+    assert not is_new_qwen(architecture, name)
+
+
+def test_new_qwen_takes_its_own_values_before_those_of_the_family():
+    chosen = presets.preset(
+        GenerationOptions(), "qwen3.8", "general", thinking=True, recommended={"temperature": 0.9}, is_new=True
+    )
+    assert (chosen.temperature, chosen.top_k, chosen.presence_penalty) == (0.9, 20, 0)
+    assert "limited time" in chosen.thinking_close
+    assert presets.preset_source("qwen3.8", {"temperature": 0.9}, is_new=True) == "file"
+    assert presets.preset_source("qwen3.8", {}, is_new=True) == "alike"
+    assert presets.preset_source("other", {}, is_new=True) == "llama.cpp"
 
 
 def header(**values: str):

@@ -75,6 +75,16 @@ def test_a_model_of_an_unknown_family_is_planned_by_its_header_and_not_called_ne
         )
 
 
+def test_a_new_qwen_with_a_known_template_is_called_new_and_treated_as_the_family_that_it_is_like() -> None:
+    template = "{{ enable_thinking }}{{ preserve_thinking }}{{ reasoning_effort }}<function="
+    path = "/models/Qwen4-35B-A3B.gguf"
+    facts = moe_35b(name="Qwen4", basename="", path=path, chat_template=template, has_think_token=True)
+    assert plan(facts, gpu(24)).why[-1] == (
+        "This Qwen is newer than this QwenDesk. Its template, tokens and header are like Qwen3.8's, so it's treated as "
+        "one."
+    )
+
+
 def test_the_cache_is_quantised_before_experts_move() -> None:
     chosen = decided(moe_35b(), gpu(24))
 

@@ -88,6 +88,19 @@ async def test_sampling_tab_says_that_a_model_is_unknown_and_where_its_values_ar
     assert desk.parts.chat.options().temperature == temperature
 
 
+async def test_sampling_tab_says_that_a_new_qwen_has_the_values_of_the_family_that_it_is_like(
+    make_desk: Callable[[], Desk],
+) -> None:
+    desk = make_desk()
+    template = msgspec.structs.replace(DEMO_REPORT.template, preserve_thinking=True, call_dialect="xml")
+    file = msgspec.structs.replace(DEMO_REPORT.options, model="Qwen4-27B-Q4_K_M.gguf")
+    desk.client.load_result = msgspec.structs.replace(DEMO_REPORT, name="Qwen4-27B", options=file, template=template)
+    toggle_inspector(desk)
+    desk.click("inspector.tab.sampling")
+    await desk.load_demo()
+    assert "these are the values of the family that it is like" in desk.text_of("inspector.sampling.summary")
+
+
 async def test_sampling_tab_says_where_others_disagree_with_the_model_card(make_desk: Callable[[], Desk]) -> None:
     desk = make_desk()
     file = msgspec.structs.replace(DEMO_REPORT.options, model="Qwen3.8-27B-Q4_K_M.gguf")

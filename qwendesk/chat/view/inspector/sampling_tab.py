@@ -234,6 +234,11 @@ def _make_row(entry: Entry) -> SettingRow:
 def _source_text(source: PresetSource) -> str:
     """Return what to say of a model whose card QwenDesk doesn't know; "" for any other."""
     match source:
+        case "alike":
+            return tr(
+                "QwenDesk doesn't know this new Qwen: these are the values of the family that it is like. Its model "
+                "card may name better ones."
+            )
         case "file":
             return tr("QwenDesk doesn't know this model: its file recommends these values.")
         case "llama.cpp":
