@@ -33,6 +33,7 @@ from qwendesk.hub.library import Library, scan
 from qwendesk.hub.library_places import SearchFolder
 from qwendesk.hub.model_folders import default_models_folder, read_folders
 from qwendesk.models.last_model import LastModel
+from qwendesk.models.new_models import new_models_file
 from qwendesk.models.templates import TemplatesService
 from qwendesk.settings.profiles import ProfilesService
 from qwendesk.settings.service import SettingsService
@@ -118,6 +119,7 @@ FILES: dict[str, tuple[bytes, Callable[[Path], object], object]] = {
         lambda file: CatalogStore(folder=file.parent).read_last(),
         LastLookUp(),
     ),
+    "catalog-new-models.json": (b'[{"name": "\xff"}]', lambda file: new_models_file(file.parent).read(), ()),
     "speed-reports.json": (
         b'[{"model": "\xff"}]',
         lambda file: CatalogStore(folder=file.parent).read_reports(),

@@ -357,11 +357,11 @@ class CatalogStore:
 
     def __init__(self, load: Callable[[], Catalog] = load_catalog, folder: Path | None = None) -> None:
         """`load` reads the catalog that the app came with. Updates are saved in `folder`, by default the app's."""
-        folder = folder or paths.data_folder()
+        self.folder = folder or paths.data_folder()
         self._load = load
-        self._updates_file = JsonFile(folder / _UPDATES_FILE, Updates, dict, keep_unusable=False)
-        self._last_file = JsonFile(folder / _LAST_FILE, LastLookUp, LastLookUp, keep_unusable=False)
-        self._reports_file = JsonFile(folder / _REPORTS_FILE, tuple[SpeedReport, ...], tuple)
+        self._updates_file = JsonFile(self.folder / _UPDATES_FILE, Updates, dict, keep_unusable=False)
+        self._last_file = JsonFile(self.folder / _LAST_FILE, LastLookUp, LastLookUp, keep_unusable=False)
+        self._reports_file = JsonFile(self.folder / _REPORTS_FILE, tuple[SpeedReport, ...], tuple)
         self._lock = threading.Lock()
         self._original: Catalog | None = None
         self._catalog: Catalog | None = None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
@@ -54,6 +54,11 @@ class FoundRepo(msgspec.Struct, frozen=True):
     gated: bool
     marks: tuple[str, ...]
     """Words in its name or tags that indicate changed behaviour: "uncensored", "abliterated"."""
+    created: str | None = None
+    licence: str = ""
+    """As its card names it, such as "apache-2.0"; "" if it doesn't."""
+    bases: tuple[str, ...] = ()
+    """The repositories of the models that it was made from, as its card names them."""
 
 
 class Location(msgspec.Struct, frozen=True):
@@ -102,12 +107,11 @@ class Hub:
 
     def search(self, query: str, *, sort: Sort = "downloads", limit: int = 30) -> tuple[FoundRepo, ...]:
         """Return repositories with GGUF files."""
-        self._refuse_offline()
-        expand: list[Literal["downloads", "likes", "lastModified", "gated", "tags"]]
-        expand = ["downloads", "likes", "lastModified", "gated", "tags"]
-        with hub_errors(self.network, query):
-            found = self._api.list_models(search=query, filter="gguf", sort=sort, limit=limit, expand=list(expand))
-            return tuple(_found(info) for info in found)
+        return self._listed(query, search=query, sort=sort, limit=limit)
+
+    def newest(self, owner: str, words: str, *, limit: int) -> tuple[FoundRepo, ...]:
+        """Return the newest repositories of `owner` with GGUF files, those with `words` in their names."""
+        return self._listed(owner, author=owner, search=words or None, sort="created_at", limit=limit)
 
     def locate(self, file: RemoteFile, client: httpx2.Client) -> Location:
         """Return where the bytes of `file` are. Follows redirects only within the endpoint, which gets the token."""
@@ -153,6 +157,13 @@ class Hub:
         from qwendesk.hub.http_client import new_client
 
         return new_client(self.network, self._is_cut)
+
+    def _listed(self, asked: str, **how: Any) -> tuple[FoundRepo, ...]:
+        self._refuse_offline()
+        expand: list[Literal["downloads", "likes", "lastModified", "createdAt", "gated", "tags"]]
+        expand = ["downloads", "likes", "lastModified", "createdAt", "gated", "tags"]
+        with hub_errors(self.network, asked):
+            return tuple(_found(info) for info in self._api.list_models(filter="gguf", expand=list(expand), **how))
 
     def _info(self, repo: str, revision: str) -> ModelInfo:
         self._refuse_offline()
@@ -240,12 +251,21 @@ def _remote_files(repo: str, info: ModelInfo, asked: Sequence[str], answers: Ite
 
 def _found(info: ModelInfo) -> FoundRepo:
     """Return one search result. Raises for values of a wrong type."""
+    tags = msgspec.convert(info.tags or [], list[str])
     found = {
         "repo": info.id,
         "downloads": info.downloads or 0,
         "likes": info.likes or 0,
         "date": info.last_modified.isoformat() if info.last_modified else None,
         "gated": bool(info.gated),
-        "marks": [mark for mark in _MARKED if mark in " ".join((info.id, *(info.tags or ()))).lower()],
+        "marks": [mark for mark in _MARKED if mark in " ".join((info.id, *tags)).lower()],
+        "created": info.created_at.isoformat() if info.created_at else None,
+        "licence": next(iter(_tagged(tags, "license:")), ""),
+        # "base_model:owner/name" and "base_model:quantized:owner/name".
+        "bases": [each.rpartition(":")[2] for each in _tagged(tags, "base_model:")],
     }
     return msgspec.convert(found, FoundRepo)
+
+
+def _tagged(tags: Iterable[str], prefix: str) -> list[str]:
+    return [tag.removeprefix(prefix) for tag in tags if tag.startswith(prefix)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -20,21 +21,22 @@ _LIMIT_BYTES = 80 * 1024**2
 _LIMIT_S = 600.0
 
 
-def remote_facts(hub: Hub, file: RemoteFile) -> ModelFacts:
+def remote_facts(hub: Hub, file: RemoteFile, is_stopped: Callable[[], bool] = lambda: False) -> ModelFacts:
     """Return the facts of `file`, as `gguf.read_facts` does for a file on disk.
 
-    Raises BadModelFile for a broken file and HubError if it can't be read.
+    Raises BadModelFile for a broken file and HubError if it can't be read: "stopped" once `is_stopped` returns True,
+    which is asked for each range.
     """
     with hub.client() as client:
-        source = RangeSource(hub, file, client)
+        source = RangeSource(hub, file, client, is_stopped)
         return facts_of(source, file.path)
 
 
 class RangeSource:
     """A remote file as a ByteSource."""
 
-    def __init__(self, hub: Hub, file: RemoteFile, client: httpx2.Client) -> None:
-        self._hub, self._file, self._client = hub, file, client
+    def __init__(self, hub: Hub, file: RemoteFile, client: httpx2.Client, is_stopped: Callable[[], bool]) -> None:
+        self._hub, self._file, self._client, self._is_stopped = hub, file, client, is_stopped
         self._location: Location | None = None
         self._left, self._end_s = _LIMIT_BYTES, monotonic() + _LIMIT_S
         self.name = file.path.rsplit("/", 1)[-1]
@@ -49,6 +51,8 @@ class RangeSource:
         self._left -= length
         if self._left < 0:
             raise bad_answer_error(self._hub.network.host, tr("a header of {0} without an end", self.name))
+        if self._is_stopped():
+            raise HubError("stopped", tr("Stopped"), tr("Reading the header of {0} was stopped.", self.name))
         try:
             return self._read(offset, length)
         except httpx2.TransportError as error:

@@ -17,6 +17,7 @@ from qwendesk.core.weekly import is_due, repeat_hourly
 from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.catalog_schema import SpeedReport
 from qwendesk.hub.catalog_updates import CatalogChanges, CatalogStore, LastLookUp, changes_between, look_up
+from qwendesk.models.new_models import NewLookUp, NewModel, look_up_new, new_models_file, owners_of, still_new
 from qwendesk.models.pasted_report import PastedReports, add_reports, save_reports
 from qwendesk.settings.service import SettingsService
 
@@ -48,6 +49,10 @@ class CatalogState(msgspec.Struct, frozen=True, kw_only=True):
     """None while nothing is looked up."""
     changes: CatalogChanges | None = None
     """Changes by the last look-up since the start; None before one has succeeded."""
+    new: tuple[NewModel, ...] = ()
+    """Models that came after the catalog, as far as look-ups found them."""
+    n_new_models: int = 0
+    """How many of them the last look-up since the start has found."""
     is_offline: bool = False
 
 
@@ -70,6 +75,9 @@ class CatalogService:
         self._settings, self._connect = settings, connect
         self._now, self._wait, self._gap_s = now, wait, gap_s
         self.state = Observed(CatalogState(is_offline=settings.options.offline))
+        self._new_file = new_models_file(store.folder)
+        self._knows_new = False
+        """Whether the state has the saved new models, or later ones."""
         self._is_metered = self._is_automatic = self._is_closing = self._is_abandoned = False
         self._stop = threading.Event()
         self._cancelled: datetime.datetime | None = None
@@ -80,7 +88,10 @@ class CatalogService:
 
     async def load(self) -> Catalog:
         """Return the catalog. Raises BadCatalog."""
-        await asyncio.to_thread(lambda: self.store.catalog)
+        _, new = await asyncio.to_thread(lambda: (self.store.catalog, () if self._knows_new else self._new_file.read()))
+        if not self._knows_new:
+            self._knows_new = True
+            self.state.update(new=new)
         catalog = self.store.catalog  # again, because a thread may be late
         self.state.update(catalog=catalog)
         return catalog
@@ -178,8 +189,11 @@ class CatalogService:
                 loop.call_soon_threadsafe(self._show_progress, stop, LookUpProgress(n_done, n_repositories))
 
         try:
-            last, changes = await asyncio.to_thread(self._ask, stop, progress)
-            self.state.update(last=last, changes=changes, catalog=self.store.catalog)
+            last, changes, new = await asyncio.to_thread(self._ask, stop, progress)
+            self._knows_new = True
+            before = {model.repo for model in self.state.value.new}
+            n_new = sum(model.repo not in before for model in new)
+            self.state.update(last=last, changes=changes, catalog=self.store.catalog, new=new, n_new_models=n_new)
         except QwenDeskError as error:
             last = msgspec.structs.replace(self.state.value.last, tried=self._now(), problem=error.sentence)
             self.state.update(last=last)
@@ -194,27 +208,41 @@ class CatalogService:
 
     def _ask(
         self, stop: threading.Event, progress: Callable[[int, int], None]
-    ) -> tuple[LastLookUp, CatalogChanges | None]:
+    ) -> tuple[LastLookUp, CatalogChanges | None, tuple[NewModel, ...]]:
         """Ask the Hub, and save what it answers. Blocks. Raises BadCatalog."""
         before, last, now = self.store.catalog, self.store.read_last(), self._now()
-        repos = [each.repo for each in before.repositories]
+        known = still_new(self._new_file.read(), before)
+        repos, hub = [each.repo for each in before.repositories], self._connect()
+        n_all = len(repos) + len(owners_of(before))
         found = look_up(
             repos,
             self.store.updates,
-            self._connect(),
+            hub,
             now.date().isoformat(),
             stop,
             gap_s=self._gap_s,
-            on_progress=lambda n_done: progress(n_done, len(repos)),
+            on_progress=lambda n_done: progress(n_done, n_all),
         )
+        new = NewLookUp(known)
+        if not found.problem and not stop.is_set():
+            new = look_up_new(
+                before,
+                known,
+                hub,
+                stop,
+                gap_s=self._gap_s,
+                on_progress=lambda n_owners: progress(len(repos) + n_owners, n_all),
+            )
         if self._is_abandoned:
-            return last, None  # the user's data may have been deleted by now, and must not come back
+            return last, None, known  # the user's data may have been deleted by now, and must not come back
         self.store.add(found.answers)
+        self._new_file.try_write(new.models)
         if stop.is_set():
-            return last, None
-        last = LastLookUp(last.done if found.problem else now, now, found.problem)
+            return last, None, new.models
+        problem = found.problem or new.problem
+        last = LastLookUp(last.done if problem else now, now, problem)
         self.store.save_last(last)
-        return last, None if found.problem else changes_between(before, self.store.catalog)
+        return last, None if problem else changes_between(before, self.store.catalog), new.models
 
 
 def date_text(catalog_date: str, last: LastLookUp, today: datetime.date) -> str:
@@ -251,6 +279,7 @@ def result_text(state: CatalogState) -> str:
     if changes is None:
         return ""
     parts = [
+        tr_n("{0} model is new.", "{0} models are new.", state.n_new_models) if state.n_new_models else "",
         tr_n("{0} file is new.", "{0} files are new.", changes.n_new) if changes.n_new else "",
         tr_n("{0} file was replaced.", "{0} files were replaced.", changes.n_replaced) if changes.n_replaced else "",
         tr_n("{0} file was removed.", "{0} files were removed.", changes.n_removed) if changes.n_removed else "",

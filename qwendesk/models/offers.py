@@ -25,6 +25,7 @@ from qwendesk.hub.catalog_schema import CatalogFile, CatalogModel, Repository
 from qwendesk.models.catalog_service import CatalogService
 from qwendesk.models.expected_speed import find_doubtful, find_reports
 from qwendesk.models.fit import Pc, estimate_fit, make_pc
+from qwendesk.models.new_models import NewOffer, make_new_offers
 from qwendesk.models.purpose_texts import with_texts
 from qwendesk.models.purposes import PURPOSES, Choice, Purpose, choose_hero, choose_quick, rank_choices, sort_offers
 from qwendesk.models.ranking import Offer, QuantOffer, choose_quant, find_flag
@@ -52,6 +53,8 @@ class Offers(msgspec.Struct, frozen=True, kw_only=True):
     with_pictures: bool = True
     others: Mapping[str, tuple[OtherUploader, ...]] = {}
     """Other uploaders of each model, by the model's id."""
+    new: tuple[NewOffer, ...] = ()
+    """Models that came after the catalog."""
 
     @property
     def hero(self) -> Offer | None:
@@ -106,7 +109,7 @@ class OffersService:
         self._reserve_gb = settings.options.reserve_gb
         self._unsubscribes = (
             settings.subscribe(self._on_options),
-            catalog.state.subscribe_field(lambda state: state.catalog, lambda _catalog: self.plan_again()),
+            catalog.state.subscribe_field(lambda state: (state.catalog, state.new), lambda _models: self.plan_again()),
         )
         self._updates: set[asyncio.Task[Offers]] = set()
 
@@ -196,6 +199,7 @@ class OffersService:
             choices={purpose: make_choices(purpose, offers, catalog, pc) for purpose in PURPOSES},
             with_pictures=with_pictures,
             others={model.id: other_uploaders(catalog, model) for model in catalog.models},
+            new=make_new_offers(self._catalog.state.value.new, catalog, pc, with_pictures=with_pictures),
         )
 
 

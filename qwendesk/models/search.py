@@ -7,18 +7,16 @@ from typing import Literal
 import msgspec
 
 from qwendesk.core.errors import BadModelFile, QwenDeskError
-from qwendesk.core.file_names import Shard, billions_in, draft_mark, is_helper_name, model_name, quant_in_name
-from qwendesk.core.model_facts import ModelFacts, TensorFacts
+from qwendesk.core.file_names import billions_in, draft_mark, model_name
+from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.observed import Observed
 from qwendesk.hub.catalog_schema import CatalogModel, Licence, Repository
 from qwendesk.hub.catalog_updates import CatalogStore
-from qwendesk.hub.download_plan import mmproj_for
-from qwendesk.hub.gguf_types import program_for_quant
 from qwendesk.hub.remote import FoundRepo, RemoteFile, Sort
-from qwendesk.hub.remote_header import remote_facts
-from qwendesk.models.fit import FitLabel, Pc, estimate_fit, estimate_mmproj, plan_fit
+from qwendesk.models.fit import Pc, estimate_fit
 from qwendesk.models.network import NetworkService
 from qwendesk.models.offers import Offers
+from qwendesk.models.repo_files import RepoFile, repo_files, set_facts, with_fit
 from qwendesk.models.uploaders import preferred_repository
 
 # Size of the smallest quants (UD-IQ2_XXS of 35B-A3B: 0.30). A model that doesn't fit at this size never fits.
@@ -36,24 +34,6 @@ class HubSearchHit(msgspec.Struct, frozen=True, kw_only=True):
     """True if its smallest quants could fit in memory; None if unknown."""
     model: CatalogModel | None = None
     """The model if the hit is from the catalog, which has no counts of downloads and likes."""
-
-
-class RepoFile(msgspec.Struct, frozen=True, kw_only=True):
-    """One model that can be downloaded: a file, or all shards of a split model."""
-
-    path: str
-    """Path of the first shard."""
-    name: str
-    quant: str
-    n_bytes: int
-    """Of all shards."""
-    n_shards: int
-    date: str = ""
-    mmproj_bytes: int = 0
-    """Size of the vision projector that is downloaded with it."""
-    fit: FitLabel | None = None
-    program: str = ""
-    """The program that it was made for, with its address, if the name of its quant says that it's not llama.cpp."""
 
 
 class OpenedRepo(msgspec.Struct, frozen=True, kw_only=True):
@@ -204,55 +184,13 @@ class ModelSearch:
     def _read_header(self, files: Sequence[RemoteFile], opened: OpenedRepo) -> OpenedRepo:
         """Read the header of the smallest file, which has the layers and experts of all quants. Blocks."""
         smallest = min(opened.items, key=lambda each: each.n_bytes)
-        file = next(each for each in files if each.path == smallest.path)
         try:
-            facts = remote_facts(self._network.hub(), file)
+            facts = set_facts(self._network.hub(), files, smallest.path)
         except (QwenDeskError, BadModelFile) as error:
             return msgspec.structs.replace(opened, facts_problem=error.sentence)
         pc = self._offers.value.pc
-        items = tuple(_with_fit(each, scale_facts(facts, each.n_bytes), pc) for each in opened.items)
+        items = tuple(with_fit(each, facts, pc) for each in opened.items)
         return msgspec.structs.replace(opened, items=items, facts=msgspec.structs.replace(facts, tensors=()))
-
-
-def repo_files(files: Sequence[RemoteFile]) -> tuple[RepoFile, ...]:
-    """Return the models among `files`, smallest first, without the files that only help models."""
-    items = []
-    for file in files:
-        shard = Shard.parse(file.path)
-        if is_helper_name(file.path) or (shard is not None and not shard.is_first):
-            continue
-        shards = [file] if shard is None else [each for each in files if each.path in shard.siblings]
-        projector = mmproj_for(file, files)
-        quant = quant_in_name(file.path)
-        items.append(
-            RepoFile(
-                path=file.path,
-                name=model_name(file.path),
-                quant=quant,
-                program=program_for_quant(quant),
-                n_bytes=sum(each.n_bytes for each in shards),
-                n_shards=len(shards),
-                date=(file.date or "")[:10],
-                mmproj_bytes=projector.n_bytes if projector is not None else 0,
-            )
-        )
-    return tuple(sorted(items, key=lambda each: (each.n_bytes, each.name)))
-
-
-def scale_facts(facts: ModelFacts, n_bytes: int) -> ModelFacts:
-    """Return the facts of another quant of the same model that has `n_bytes`.
-
-    The bytes are spread over the layers as in `facts`, or evenly if its first shard holds no tensors.
-    """
-    total = sum(tensor.n_bytes for tensor in facts.tensors)
-    blocks = max(facts.block_count, 1)
-    if total < facts.file_bytes // 2 or not total:
-        tensors = tuple(TensorFacts(f"blk.{index}.attn.weight", "", (), n_bytes // blocks) for index in range(blocks))
-    else:
-        tensors = tuple(
-            msgspec.structs.replace(tensor, n_bytes=tensor.n_bytes * n_bytes // total) for tensor in facts.tensors
-        )
-    return msgspec.structs.replace(facts, file_bytes=n_bytes, tensors=tensors)
 
 
 def params_from_name(repo: str) -> float | None:
@@ -269,8 +207,3 @@ def _make_hit(found: FoundRepo, pc: Pc) -> HubSearchHit:
     room = pc.room_bytes
     may_fit = None if params is None or not room else params * 1e9 * _MIN_BYTES_PER_PARAM <= room
     return HubSearchHit(found=found, params_b=params, may_fit=may_fit)
-
-
-def _with_fit(item: RepoFile, facts: ModelFacts, pc: Pc) -> RepoFile:
-    projector = estimate_mmproj(item.mmproj_bytes) if item.mmproj_bytes else None
-    return msgspec.structs.replace(item, fit=plan_fit(facts, projector, pc)[0])

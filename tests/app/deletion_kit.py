@@ -24,7 +24,7 @@ def everything(root: Path) -> None:
         write(root / "data" / name)
     for name in ("attachments/ab/abcd", "speeds.json", "speed-reports.json", "downloads.json", "templates/a.jinja"):
         write(root / "data" / name)
-    for name in ("catalog-updates.json", "catalog-look-up.json"):
+    for name in ("catalog-updates.json", "catalog-look-up.json", "catalog-new-models.json"):
         write(root / "data" / name)
     for name in ("models/owner/repo/a.gguf", "engines/cuda/lib.so", "something-new.bin"):
         write(root / "data" / name)

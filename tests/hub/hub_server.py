@@ -11,11 +11,29 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 COMMIT = "c0ffee" + "0" * 34
 DATE = "2026-03-05T10:00:00.000Z"
 PIECE = 16 * 1024
+
+
+class Hollow(bytes):
+    """A file of which only the beginning is in memory; the rest is zeros."""
+
+    n_bytes: int
+
+    def __new__(cls, beginning: bytes, n_bytes: int) -> "Hollow":
+        hollow = super().__new__(cls, beginning)
+        hollow.n_bytes = n_bytes
+        return hollow
+
+    def __len__(self) -> int:
+        return self.n_bytes
+
+    def __getitem__(self, part: slice) -> bytes:  # type: ignore[override]
+        piece = super().__getitem__(part)
+        return piece + bytes(part.stop - part.start - len(piece))
 
 
 class FakeHub:
@@ -23,6 +41,8 @@ class FakeHub:
 
     def __init__(self) -> None:
         self.repos: dict[str, dict[str, bytes]] = {}
+        self.about: dict[str, dict[str, object]] = {}
+        """Repository: what lists say of it instead of the usual."""
         self.gated: set[str] = set()
         self.accounts: dict[str, str] = {}
         """Token: the name of the account it belongs to."""
@@ -124,7 +144,7 @@ def _handler(hub: FakeHub, role: str) -> type[BaseHTTPRequestHandler]:
                 return
             path = urlsplit(self.path).path
             if path == "/api/models":
-                self._json([_listed(repo) for repo in hub.repos if self._asked() in repo.lower()])
+                self._json(self._found())
                 return
             if path == "/api/whoami-v2":
                 self._whoami()
@@ -179,7 +199,7 @@ def _handler(hub: FakeHub, role: str) -> type[BaseHTTPRequestHandler]:
             else:
                 self.send_header("X-Linked-Etag", f'"{etag}"')
                 self.send_header("X-Linked-Size", str(len(content)))
-                self.send_header("Location", f"{hub.store}/{repo}/{path}?signed=1")
+                self.send_header("Location", f"{hub.store}/{repo}/{quote(path)}?signed=1")
                 self.send_header("Content-Length", "0")
             self.end_headers()
 
@@ -193,15 +213,22 @@ def _handler(hub: FakeHub, role: str) -> type[BaseHTTPRequestHandler]:
             owner, name, path = unquote(urlsplit(self.path).path).lstrip("/").split("/", 2)
             return f"{owner}/{name}", path
 
-        def _asked(self) -> str:
-            return parse_qs(urlsplit(self.path).query).get("search", [""])[0].lower()
+        def _found(self) -> list[dict[str, object]]:
+            asked = parse_qs(urlsplit(self.path).query)
+            words, author = asked.get("search", [""])[0].lower(), asked.get("author", [""])[0]
+            found = [_listed(hub, repo) for repo in hub.repos if words in repo.lower() and repo.startswith(author)]
+            if asked.get("sort") == ["createdAt"]:
+                found.sort(key=lambda each: str(each["createdAt"]), reverse=True)
+            return found[: int(asked.get("limit", ["1000"])[0])]
 
         def _info(self, repo: str) -> None:
             if repo not in hub.repos:
                 self._error(404, "RepoNotFound")
                 return
             siblings = [{"rfilename": path} for path in hub.repos[repo]]
-            self._json(_listed(repo) | {"sha": COMMIT, "siblings": siblings, "gated": repo in hub.gated and "auto"})
+            self._json(
+                _listed(hub, repo) | {"sha": COMMIT, "siblings": siblings, "gated": repo in hub.gated and "auto"}
+            )
 
         def _whoami(self) -> None:
             name = hub.accounts.get(self.headers.get("Authorization", "").removeprefix("Bearer "))
@@ -273,8 +300,9 @@ def _handler(hub: FakeHub, role: str) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-def _listed(repo: str) -> dict[str, object]:
-    return {"id": repo, "modelId": repo, "downloads": 7, "likes": 3, "lastModified": DATE, "tags": ["gguf"]}
+def _listed(hub: FakeHub, repo: str) -> dict[str, object]:
+    usual = {"id": repo, "modelId": repo, "downloads": 7, "likes": 3, "lastModified": DATE, "createdAt": DATE}
+    return usual | {"tags": ["gguf"]} | hub.about.get(repo, {})
 
 
 def _etag(hub: FakeHub, path: str, content: bytes) -> str:

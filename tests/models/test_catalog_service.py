@@ -15,14 +15,16 @@ from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.catalog_schema import CatalogFile
 from qwendesk.hub.catalog_updates import CatalogChanges, CatalogStore, LastLookUp
 from qwendesk.hub.network import HubError, Network, offline_error
-from qwendesk.hub.remote import Hub, RemoteFile
+from qwendesk.hub.remote import FoundRepo, Hub, RemoteFile
 from qwendesk.models import catalog_service
-from qwendesk.models.catalog_service import CatalogService, LookUpProgress
+from qwendesk.models.catalog_service import CatalogService, LookUpProgress, result_text
+from qwendesk.models.new_models import owners_of
 from qwendesk.settings.service import SettingsService
 from tests.fakes.waits import Waits
 from tests.hub.conftest import fake_hub
 from tests.hub.hub_server import FakeHub
 from tests.hub.verified import NEW, OLD, REPO, catalog
+from tests.models.new_hub import add_qwen4
 
 __all__ = ["fake_hub"]
 OTHER_REPO = "bartowski/Qwen_Qwen3.5-35B-A3B-GGUF"
@@ -58,6 +60,11 @@ class ScriptedHub:
             raise self.errors[repo]
         files = (listed(repo, Q4, OLD), listed(repo, "mmproj-F16.gguf", NEW, 899_283_648), *self.extra.get(repo, ()))
         return None if files[0].revision == revision else files
+
+    def newest(self, owner: str, words: str, *, limit: int) -> tuple[FoundRepo, ...]:
+        if owner in self.errors:
+            raise self.errors[owner]
+        return ()
 
 
 class Desk:
@@ -306,6 +313,40 @@ async def test_damaged_catalog_is_reported(tmp_path: Path) -> None:
         await each.close()
 
 
+async def test_new_models_are_found_saved_and_counted_once(fake_hub: FakeHub, tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    hub = Hub(Network(endpoint=fake_hub.endpoint))
+
+    def service() -> CatalogService:
+        return CatalogService(CatalogStore(two_repositories, tmp_path), desk.settings, lambda: hub, gap_s=0)
+
+    add_qwen4(fake_hub)
+    fake_hub.add(REPO, Q4, b"four bits")
+    first = service()
+    await first.load()
+    assert first.state.value.new == ()
+    first.look_up()
+    await first.wait_until_settled()
+    assert [model.name for model in first.state.value.new] == ["Qwen4-27B"]
+    assert result_text(first.state.value).startswith("1 model is new. ")
+    first.look_up()
+    await first.wait_until_settled()
+    assert result_text(first.state.value) == "Nothing has changed."
+
+    later = service()
+    await later.load()
+    assert later.state.value.new == first.state.value.new
+    for each in (first, later, desk.service):
+        await each.close()
+
+
+async def test_failure_to_list_new_models_is_told_and_keeps_what_is_known(desk: Desk) -> None:
+    desk.hub.errors["bartowski"] = HubError("busy", "Server busy", "Try again later.")
+    await desk.look_up()
+    assert desk.service.state.value.last == LastLookUp(tried=NOW, problem="Try again later.")
+    assert REPO in desk.store.updates
+
+
 async def test_a_hub_is_asked_once_for_a_repository_that_has_not_changed(fake_hub: FakeHub, tmp_path: Path) -> None:
     fake_hub.add(REPO, Q8, b"eight bits")
     fake_hub.add(OTHER_REPO, Q4, b"four bits")
@@ -317,10 +358,11 @@ async def test_a_hub_is_asked_once_for_a_repository_that_has_not_changed(fake_hu
     found = desk.store.catalog.find_file(REPO, Q8)
     assert found is not None
     assert found.n_bytes == len(b"eight bits")
-    assert (len(fake_hub.requests("GET")), len(fake_hub.requests("POST"))) == (2, 2)
+    n_lists = len(owners_of(desk.store.catalog))
+    assert (len(fake_hub.requests("GET")), len(fake_hub.requests("POST"))) == (2 + n_lists, 2)
 
     service.look_up()
     await service.wait_until_settled()
-    assert (len(fake_hub.requests("GET")), len(fake_hub.requests("POST"))) == (4, 2)
+    assert (len(fake_hub.requests("GET")), len(fake_hub.requests("POST"))) == (2 * (2 + n_lists), 2)
     for each in (service, desk.service):
         await each.close()

@@ -3,10 +3,12 @@
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import msgspec
 import pytest
 import pytest_asyncio
 
 from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.model_facts import LAZY_TABLE, TensorFacts
 from qwendesk.core.observed import Observed
 from qwendesk.core.units import GIB
 from qwendesk.hub.catalog_updates import CatalogStore
@@ -14,7 +16,8 @@ from qwendesk.hub.remote import RemoteFile
 from qwendesk.models.fit import Pc
 from qwendesk.models.network import NetworkService
 from qwendesk.models.offers import Offers
-from qwendesk.models.search import ModelSearch, params_from_name, repo_files, scale_facts
+from qwendesk.models.repo_files import repo_files, scale_facts
+from qwendesk.models.search import ModelSearch, params_from_name
 from qwendesk.settings.service import SettingsService
 from tests.gguf_files import header_of, model_values, moe_35b, tensor
 from tests.hub.hub_server import FakeHub, running_hub
@@ -139,6 +142,15 @@ def test_other_quants_are_estimated_from_the_same_layers() -> None:
     facts = moe_35b()
     half = scale_facts(facts, facts.file_bytes // 2)
     assert half.block_count == facts.block_count
+    assert sum(each.n_bytes for each in half.tensors) == pytest.approx(facts.file_bytes // 2, rel=0.01)
+
+
+def test_table_that_is_read_row_by_row_has_the_same_size_in_all_quants() -> None:
+    facts = moe_35b()
+    table = TensorFacts(LAZY_TABLE, "IQ4_NL", (160, 1_000_000), 9_000_000_000)
+    facts = msgspec.structs.replace(facts, tensors=(*facts.tensors, table), file_bytes=facts.file_bytes + table.n_bytes)
+    half = scale_facts(facts, facts.file_bytes // 2)
+    assert half.tensors[-1] == table
     assert sum(each.n_bytes for each in half.tensors) == pytest.approx(facts.file_bytes // 2, rel=0.01)
 
 

@@ -3,13 +3,14 @@
 import datetime
 from collections.abc import Mapping
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QShowEvent
+from PySide6.QtCore import Qt, QUrl
+from PySide6.QtGui import QDesktopServices, QShowEvent
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from qwendesk.core.translation import tr
 from qwendesk.models.catalog_service import CatalogService, CatalogState, date_text, result_text
 from qwendesk.models.model_list import FileStatuses
+from qwendesk.models.new_models import NewOffer
 from qwendesk.models.offers import Offers
 from qwendesk.models.purpose_texts import PURPOSE_TITLES
 from qwendesk.models.purposes import Purpose
@@ -17,6 +18,7 @@ from qwendesk.models.ranking import QuantOffer
 from qwendesk.models.services import ModelServices
 from qwendesk.models.view.file_button import FileOffersTab
 from qwendesk.models.view.model_actions import ModelActions
+from qwendesk.models.view.new_models import NewModelsList
 from qwendesk.models.view.offer_card import OfferCard
 from qwendesk.widgets.bind import bind, bind_field
 from qwendesk.widgets.buttons import TextButton, describe
@@ -33,6 +35,7 @@ class ForThisPc(FileOffersTab):
     def __init__(self, services: ModelServices, actions: ModelActions, navigation: Navigation) -> None:
         super().__init__(services, actions, navigation, "models.pc")
         self._service, self._speeds = service, speeds = services.offers, services.speeds
+        self._network = services.network
         self._cards: list[OfferCard] = []
         self._status = QLabel()
         self._status.setProperty("kind", "dim")
@@ -55,8 +58,13 @@ class ForThisPc(FileOffersTab):
         describe(again, "models.pc.again", tr("Refresh"), tr("Check this PC's hardware again"))
         again.clicked.connect(lambda: self._tasks.start(service.refresh()))
         tools = horizontal_group(self._pictures, again)
+        self._new = NewModelsList()
+        self._new.download_asked.connect(self._on_new_asked)
+        self._new.files_asked.connect(lambda offer: navigation.model_search_asked.emit(offer.model.repo))
+        self._new.card_asked.connect(self._open_card)
         self._list = QVBoxLayout()
         self._list.setSpacing(12)
+        self._list.addWidget(self._new)
         DensitySpacing(self._list)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -75,6 +83,7 @@ class ForThisPc(FileOffersTab):
         if statuses == self._statuses:
             return
         self._statuses = statuses
+        self._new.show_statuses(statuses)
         for card in self._cards:
             card.show_statuses(statuses)
 
@@ -104,12 +113,14 @@ class ForThisPc(FileOffersTab):
             self._list.removeWidget(card)
             card.setParent(None)
             card.deleteLater()
+        self._new.show_offers(offers.new)
         self._cards = [OfferCard(offer, offers, self._speeds.value) for offer in offers.for_purpose]
         for card in self._cards:
             card.chosen.connect(self._on_chosen)
             card.repo_asked.connect(self._navigation.model_search_asked)
             card.show_statuses(self._statuses)
-            self._list.addWidget(card)
+            # What is new comes after the first one, which is recommended.
+            self._list.insertWidget(self._list.count() if card is not self._cards[0] else 0, card)
             card.show()
             if card.offer.id in opened:
                 card.toggle_table()
@@ -120,6 +131,14 @@ class ForThisPc(FileOffersTab):
 
     def _on_chosen(self, quant: QuantOffer) -> None:
         self.handle_click(quant.repo, quant.path, with_mmproj=self._service.state.value.with_pictures)
+
+    def _on_new_asked(self, offer: NewOffer) -> None:
+        if offer.item is not None:
+            with_mmproj = self._service.state.value.with_pictures
+            self.handle_click(offer.model.repo, offer.item.path, with_mmproj=with_mmproj)
+
+    def _open_card(self, offer: NewOffer) -> None:
+        QDesktopServices.openUrl(QUrl(self._network.page_of(offer.model.card)))
 
 
 def status_text(offers: Offers) -> str:
@@ -173,7 +192,7 @@ class CatalogLine(QWidget):
         if state.progress is None:
             text, tip = (
                 tr("Check for updates"),
-                tr("Ask Hugging Face which of these files are new, replaced or removed"),
+                tr("Ask Hugging Face which models and files are new, and which were replaced or removed"),
             )
         else:
             text, tip = tr("Cancel"), tr("Stop checking. What was found is kept.")

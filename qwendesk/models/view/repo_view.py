@@ -11,7 +11,8 @@ from qwendesk.core.number_format import show_date
 from qwendesk.core.translation import tr, tr_n
 from qwendesk.core.units import show_bytes, show_tokens
 from qwendesk.models.model_list import FileStatuses
-from qwendesk.models.search import OpenedRepo, RepoFile
+from qwendesk.models.repo_files import RepoFile
+from qwendesk.models.search import OpenedRepo
 from qwendesk.models.view.file_button import file_button, show_file_status
 from qwendesk.models.view.file_table import FileLine, FileTable, fit_chip, small_label
 from qwendesk.models.view.offer_texts import licence_text

@@ -11,7 +11,8 @@ from qwendesk.core.number_format import show_date
 from qwendesk.core.translation import mark, tr, tr_n
 from qwendesk.hub.remote import Sort
 from qwendesk.models.model_list import FileStatuses
-from qwendesk.models.search import HubSearchHit, RepoFile, SearchState
+from qwendesk.models.repo_files import RepoFile
+from qwendesk.models.search import HubSearchHit, SearchState
 from qwendesk.models.services import ModelServices
 from qwendesk.models.view.file_button import FileOffersTab
 from qwendesk.models.view.model_actions import ModelActions

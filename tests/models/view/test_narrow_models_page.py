@@ -9,7 +9,8 @@ from PySide6.QtWidgets import QAbstractButton, QFrame, QLabel, QWidget
 from qwendesk.core.translation import ENGLISH, install_translator, languages_folder, read_language
 from qwendesk.hub.download_queue import DownloadItem, QueueFile, SavedDownload
 from qwendesk.hub.remote import FoundRepo, RemoteFile
-from qwendesk.models.search import HubSearchHit, OpenedRepo, RepoFile
+from qwendesk.models.repo_files import RepoFile
+from qwendesk.models.search import HubSearchHit, OpenedRepo
 from qwendesk.models.view.models_page import ORDER
 from qwendesk.widgets.text_layout import ElidedLabel
 from tests.app.test_languages import settle

@@ -1,0 +1,153 @@
+"""The part New of For this PC, on a made-up Hub with a made-up Qwen4-27B, driven as a user does."""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QLabel, QScrollArea, QWidget
+
+from qwendesk.core import paths
+from qwendesk.hub.catalog import load_catalog
+from tests.hub.hub_server import FakeHub, Hollow, running_hub
+from tests.models.new_hub import CHANGED, MADE, NAME, NEW_SIZE, REPO, TAGS, add_qwen4, add_with_table, hollow, publish
+from tests.window_desk import Desk
+
+LINE, BUTTON = "models.catalog", "models.catalog.look_up"
+UNKNOWN, TABLE = "unsloth/Qwen4-80B-A3B-GGUF", "ggml-org/Qwen4-Flash-GGUF"
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
+    from huggingface_hub.utils import close_session
+
+    with running_hub() as hub:
+        for file in load_catalog().repositories[0].files:
+            hub.add(load_catalog().repositories[0].repo, file.path, b"bytes")
+        monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
+        yield hub
+        close_session()
+    # Later tests have the same home folder.
+    for file in paths.data_folder().glob("catalog-*.json"):
+        file.unlink()
+
+
+async def open_tab(make_desk: Callable[[], Desk]) -> Desk:
+    desk = make_desk()
+    desk.parts.services.models.catalog._gap_s = 0
+    desk.click("rail.models")
+    await desk.parts.services.models.catalog.load()
+    await desk.parts.services.models.offers.update()
+    return desk
+
+
+@pytest.fixture
+def desk(qt_loop: asyncio.Runner, hub: FakeHub, make_desk: Callable[[], Desk]) -> Desk:
+    return qt_loop.run(open_tab(make_desk))
+
+
+async def check(desk: Desk) -> None:
+    """Click Check for updates, and wait until what is new is shown."""
+    desk.click(BUTTON)
+    await desk.parts.services.models.catalog.wait_until_settled()
+    await desk.until(lambda: desk.is_shown("models.new"))
+
+
+def save_picture(desk: Desk, name: str) -> None:
+    """Save the page, for a person to look at, if QWENDESK_TEST_PICTURES names a folder."""
+    folder = os.environ.get("QWENDESK_TEST_PICTURES")
+    if folder:
+        desk.window.resize(1080, 1400)
+        desk.window.grab().save(str(Path(folder) / f"{name}.png"))
+
+
+async def test_new_models_are_shown_after_the_recommended_one(hub: FakeHub, desk: Desk) -> None:
+    assert not desk.is_shown("models.new")
+    add_qwen4(hub)
+    add_qwen4(hub, f"bartowski/Qwen_{NAME}-GGUF")
+    add_qwen4(hub, UNKNOWN, architecture="qwen4")
+    add_with_table(hub, TABLE)
+    await check(desk)
+    save_picture(desk, "new")
+
+    assert "3 models are new." in desk.text_of(LINE)
+    assert desk.text_of(f"models.new.fit.{REPO}").startswith("Fits in VRAM with vision: ")
+    text = desk.text_of(f"models.new.text.{REPO}")
+    assert text.splitlines() == [
+        "For this PC: Q4_K_M, 17.3 GB with vision file.",
+        "This Qwen is newer than this QwenDesk. Its template, tokens and header are like Qwen3.8's, so it's treated as "
+        "one.",
+        "Licence: apache-2.0, as its card says.",
+        "Also from bartowski.",
+    ]
+    assert desk.text_of(f"models.new.fit.{UNKNOWN}") == "Can't be loaded here"
+    unknown = desk.text_of(f"models.new.text.{UNKNOWN}")
+    assert unknown.startswith("It needs a newer engine: this one doesn't know its architecture, qwen4.")
+    assert not desk.has(f"models.new.download.{UNKNOWN}")
+    assert "A table of " in desk.text_of(f"models.new.text.{TABLE}")
+    hero, new = desk.find("models.download.Qwen3.6-35B-A3B", QWidget), desk.find("models.new", QWidget)
+    assert hero.mapToGlobal(hero.rect().topLeft()).y() < new.mapToGlobal(new.rect().topLeft()).y()
+
+
+async def test_buttons_open_its_card_its_files_and_its_download(
+    hub: FakeHub, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_qwen4(hub)
+    await check(desk)
+    opened: list[str] = []
+    monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: opened.append(url.toString()))
+    desk.click(f"models.new.page.{REPO}")
+    assert opened == [f"{hub.endpoint}/Qwen/{NAME}"]
+
+    added: list[tuple[str, str, bool]] = []
+
+    async def add(repo: str, path: str, *, with_mmproj: bool) -> None:
+        added.append((repo, path, with_mmproj))
+
+    monkeypatch.setattr(desk.parts.services.models.downloads, "add", add)
+    desk.click(f"models.new.download.{REPO}")
+    await desk.until(lambda: bool(added))
+    assert added == [(REPO, f"{NAME}-Q4_K_M.gguf", True)]
+
+    desk.click(f"models.new.open.{REPO}")
+    await desk.until(lambda: desk.is_shown(f"hub.fit.{NAME}-Q4_K_M"))
+
+
+async def test_new_models_are_there_after_a_restart_without_a_question(
+    hub: FakeHub, desk: Desk, make_desk: Callable[[], Desk]
+) -> None:
+    add_qwen4(hub)
+    await check(desk)
+    n_seen = len(hub.seen)
+    again = await open_tab(make_desk)
+    assert again.text_of(f"models.new.fit.{REPO}").startswith("Fits in VRAM")
+    assert len(hub.seen) == n_seen
+
+
+async def test_what_strangers_wrote_is_plain_text(hub: FakeHub, desk: Desk) -> None:
+    repo = "unsloth/Qwen4-b-27B-GGUF"
+    publish(hub, repo, createdAt=MADE, lastModified=CHANGED, tags=[*TAGS[2:], "license:<b>free</b>"])
+    hub.add(repo, "<b>x</b>-PTQ1_0.gguf", Hollow(b"GGUF", 10))
+    hub.add(repo, "<img src=y>-Q8_0.gguf", hollow(NEW_SIZE, "q8_0", "qwen4<h1>"))
+    await check(desk)
+    save_picture(desk, "hostile")
+    texts = [each for each in desk.find("models.new", QWidget).findChildren(QLabel) if "<" in each.text()]
+    assert texts
+    assert all(each.textFormat().name == "PlainText" for each in texts)
+    assert "<b>free" not in desk.text_of(f"models.new.text.{repo}")
+
+
+async def test_page_stays_narrow_with_a_long_name(hub: FakeHub, desk: Desk) -> None:
+    repo = f"unsloth/Qwen4-{'x' * 80}-GGUF"
+    add_qwen4(hub, repo)
+    await check(desk)
+    save_picture(desk, "long")
+    desk.window.resize(560, 700)
+    page = desk.find("models.new", QWidget)
+    area = page.parentWidget()
+    while not isinstance(area, QScrollArea):
+        assert area is not None
+        area = area.parentWidget()
+    assert area.horizontalScrollBar().maximum() == 0
