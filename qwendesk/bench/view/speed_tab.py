@@ -146,16 +146,15 @@ class SpeedTab(QWidget):
         whole.addStretch(1)
 
     def _elsewhere(self) -> QHBoxLayout:
-        words = WrappingLabel(tr("Speeds that were measured elsewhere count in the advice of For this PC."))
+        words = WrappingLabel(tr("Speeds that were measured elsewhere can count under For this PC, too."))
         words.setProperty("kind", "small")
-        paste = TextButton(tr("Paste speeds…"), kind="quiet")
+        paste = TextButton(tr("Paste speeds…"))
         describe(paste, "bench.paste", tr("Paste speeds…"), tr("Add a copied row or a table of llama-bench"))
         paste.clicked.connect(self._paste)
         row = QHBoxLayout()
         row.setSpacing(8)
-        row.addWidget(words, 1000)
         row.addWidget(paste)
-        row.addStretch(1)
+        row.addWidget(words, 1)
         return row
 
     def _choose(self, options: LoadOptions | None) -> None:
