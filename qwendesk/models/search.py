@@ -12,6 +12,7 @@ from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.observed import Observed
 from qwendesk.hub.catalog_schema import CatalogModel, Licence, Repository
 from qwendesk.hub.catalog_updates import CatalogStore
+from qwendesk.hub.gguf_types import program_for_quant
 from qwendesk.hub.remote import FoundRepo, RemoteFile, Sort
 from qwendesk.models.fit import Pc, estimate_fit
 from qwendesk.models.network import NetworkService
