@@ -163,7 +163,7 @@ def test_what_is_docker_composes_own_is_named() -> None:
 def test_compose_files_of_other_programs_are_read() -> None:
     ollama = read(
         "services:\n  ollama:\n    image: ollama/ollama:latest\n    environment:\n"
-        "      - OLLAMA_CONTEXT_LENGTH=32768\n    volumes:\n      - ollama:/root/.ollama"
+        "      - OLLAMA_CONTEXT_LENGTH=32768\n    volumes:\n      - ollama:/models"
     )
     vllm = read(
         "services:\n  vllm:\n    image: vllm/vllm-openai:latest\n    command: --model Qwen/Qwen3.5-27B "

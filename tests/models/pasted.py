@@ -27,7 +27,7 @@ build: e85e15cf6 (11188)
 # The whole terminal, fenced. llama-bench names the card before its table.
 TERMINAL: Final = """\
 ```console
-user@box:~$ ./build/bin/llama-bench -m /home/user/models/Qwen3.6-35B-A3B-UD-Q4_K_M.gguf -fa 1 -d 0,32768
+user@box:~$ ./build/bin/llama-bench -m models/Qwen3.6-35B-A3B-UD-Q4_K_M.gguf -fa 1 -d 0,32768
 ggml_cuda_init: found 1 CUDA devices (Total VRAM: 24124 MiB):
   Device 0: NVIDIA GeForce RTX 3090, compute capability 8.6, VMM: yes, VRAM: 24124 MiB (23700 MiB free)
 | model                          |       size |     params | backend    | ngl | fa |            test |                  t/s |
