@@ -37,7 +37,7 @@ from qwendesk.engine.worker.mtp_head import load_head
 from qwendesk.engine.worker.prompt import Vocabulary
 from qwendesk.engine.worker.template import BUILTIN_CHATML, ChatTemplate, probe_abilities
 from qwendesk.engine.worker.template_builtin import FORMATS, TurnMarks, usable_formats
-from qwendesk.engine.worker.threads import Threads, wanted_by_others
+from qwendesk.engine.worker.threads import Threads
 from qwendesk.engine.worker.vision import Vision
 from qwendesk.engine.worker.written_answers import RecentAnswers, Spelling, WrittenAnswers
 
@@ -171,7 +171,7 @@ def load(options: DecidedOptions, log: EngineLog, progress: Progress, is_cancell
         )
         undo.pop_all()
     n_threads = params.threads(options)
-    threads = Threads(model, n_threads, options.n_threads_batch or n_threads, wanted_by_others())
+    threads = Threads(model, n_threads, options.n_threads_batch or n_threads)
     return Session(model, vision, templates, vocabulary, cache, states, report, threads)
 
 

@@ -38,19 +38,11 @@ class Threads:
     """The threads of one model's contexts: its own and that of its draft head."""
 
     def __init__(
-        self,
-        model: LoadedModel,
-        most: int,
-        most_batch: int,
-        wanted: Callable[[], float],
-        clock: Callable[[], float] = time.monotonic,
+        self, model: LoadedModel, most: int, most_batch: int, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """`most` threads generate and `most_batch` process prompts on a quiet PC.
-
-        `wanted` returns how many cores other programs want at this moment; `clock` returns seconds.
-        """
-        self.most, self._most_batch, self._wanted, self._clock = most, most_batch, wanted, clock
-        self._model = model
+        """`most` threads generate and `most_batch` process prompts on a quiet PC. `clock` returns seconds."""
+        self.most, self._most_batch, self._clock = most, most_batch, clock
+        self._model, self._wanted = model, wanted_by_others()
         self._n_cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
         self._looks: deque[float] = deque(maxlen=_LOOKS)
         self._looked_at = self._changed_at = float("-inf")

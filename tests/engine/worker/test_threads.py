@@ -50,8 +50,8 @@ class Others:
 
     def __init__(self, session: Session, n_cores: int = 2) -> None:
         self.want, self.now_s, self.n_looks = 0.0, 1000.0, 0
-        self.threads = Threads(session.model, 2, 2, self._wanted, lambda: self.now_s)
-        self.threads._n_cores = n_cores
+        self.threads = Threads(session.model, 2, 2, lambda: self.now_s)
+        self.threads._n_cores, self.threads._wanted = n_cores, self._wanted  # type: ignore[method-assign]
         self.ctx = session.model.ctx
 
     def _wanted(self) -> float:
