@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 
 import llama_cpp.llama_cpp as C  # noqa: N812
@@ -147,10 +146,7 @@ def test_a_busy_program_of_low_priority_is_seen() -> None:
         try:
             assert busy.stdout is not None
             busy.stdout.readline()
-            seen = []
-            for _ in range(20):
-                time.sleep(0.01)
-                seen.append(wanted())
+            seen = [wanted() for _ in range(1000)]
         finally:
             busy.kill()
-    assert sum(each >= 1 for each in seen) > 15
+    assert sum(each >= 1 for each in seen) > 500
