@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from PIL import Image, ImageDraw
@@ -19,6 +19,9 @@ from qwendesk.core.options import DecidedOptions
 from qwendesk.engine import protocol as p
 from qwendesk.engine.protocol_lines import decode_event, encode_line
 from tests.engine.device import placement
+
+if TYPE_CHECKING:
+    from qwendesk.engine.worker.generate import Steps
 
 EventT = TypeVar("EventT", bound=p.Event)
 GREEDY = GenerationOptions(temperature=0, presence_penalty=0)
@@ -72,6 +75,15 @@ class Answer:
     @property
     def message(self) -> Message:
         return text_message("assistant", self.text, reasoning=self.reasoning)
+
+
+def finished(steps: "Steps[p.Finished]") -> p.Finished:
+    """What the steps of an answer return at their end."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
 
 
 class WorkerProcess:

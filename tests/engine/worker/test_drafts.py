@@ -14,12 +14,12 @@ from qwendesk.engine import protocol as p
 from qwendesk.engine.worker import generate
 from qwendesk.engine.worker.control import RequestControl
 from qwendesk.engine.worker.drafts import OpenGate
-from qwendesk.engine.worker.generate import Generation, Steps
+from qwendesk.engine.worker.generate import Generation
 from qwendesk.engine.worker.loader import Session, load
 from qwendesk.engine.worker.log import EngineLog
 from qwendesk.engine.worker.mtp_head import MtpHead
 from tests.draft_head_model import write_demo_head, write_demo_with_head, write_demo_without_head
-from tests.engine.worker.process import Answer, demo_options, draw_circle, greedy, user
+from tests.engine.worker.process import Answer, demo_options, draw_circle, finished, greedy, user
 
 LOG = EngineLog()
 """Never freed, because llama.cpp goes on calling it."""
@@ -103,15 +103,6 @@ def ask(
     with control.running(1, session.model.abort):
         events.append(finished(Generation(session, request, control, send, lambda: None).steps()))
     return Answer(events)
-
-
-def finished(steps: Steps[p.Finished]) -> p.Finished:
-    """What the steps of an answer return at their end."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return end.value  # type: ignore[no-any-return]
 
 
 class Tokens:
