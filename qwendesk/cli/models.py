@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qwendesk.cli.models_hub import add_get, add_info, add_search
+from qwendesk.cli.models_new import add_new
 from qwendesk.cli.terminal import Interrupts, Terminal
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.translation import tr, tr_n
@@ -27,7 +28,7 @@ def add_models_commands(parser: argparse.ArgumentParser) -> None:
     The function takes options, terminal and interrupts, and returns the exit status.
     """
     commands = parser.add_subparsers(dest="models_command", required=True, metavar="COMMAND")
-    for add in (add_list, add_search, add_info, add_get, add_import, add_delete):
+    for add in (add_list, add_search, add_new, add_info, add_get, add_import, add_delete):
         add(commands)
 
 

@@ -76,7 +76,7 @@ async def recommend(options: argparse.Namespace, terminal: Terminal, interrupts:
     task = asyncio.current_task()
     if task is not None:
         interrupts.on_request(task.cancel)
-    pc = await _pc(options, terminal)
+    pc = await pc_of(options, terminal)
     store = CatalogStore()
     catalog = await asyncio.to_thread(lambda: load_catalog() if options.offline else store.catalog)
     last = LastLookUp() if options.offline else store.read_last()
@@ -101,7 +101,8 @@ async def recommend(options: argparse.Namespace, terminal: Terminal, interrupts:
     return EXIT_FOUND if choices else EXIT_NOTHING_FITS
 
 
-async def _pc(options: argparse.Namespace, terminal: Terminal) -> Pc:
+async def pc_of(options: argparse.Namespace, terminal: Terminal) -> Pc:
+    """Return this PC, or the one that the options of `add_made_up_pc_options` describe. Raises QwenDeskError."""
     reserve_gib = SettingsService().options.reserve_gb if options.reserve is None else options.reserve
     reserve_bytes = size_of(reserve_gib, "--reserve")
     if is_made_up(options):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 # Wait between two repositories, so that the Hub isn't asked a hundred times within a few seconds.
-_GAP_S = 0.5
+GAP_S = 0.5
 # How long closing waits for the answer to the last request.
 _CLOSING_S = 5.0
 
@@ -67,7 +67,7 @@ class CatalogService:
         *,
         now: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC),
         wait: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        gap_s: float = _GAP_S,
+        gap_s: float = GAP_S,
     ) -> None:
         """`connect` makes the Hub to ask, on another thread. `wait` waits for a number of seconds."""
         self.store = store
