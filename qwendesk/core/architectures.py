@@ -220,7 +220,7 @@ def family_of(architecture: str, *names: str, traits: ChatTraits | None = None) 
 def is_new_qwen(architecture: str, *names: str) -> bool:
     """Return whether this is a newer Qwen than those that have a row here, by its architecture or its names."""
     if not architecture_named(architecture).versions:
-        return architecture not in _ARCHITECTURES and _LATER_QWEN.match(architecture) is not None
+        return _LATER_QWEN.match(architecture) is not None
     said = _versions_in(_joined(names))
     return bool(said) and not _known(said) and max(map(float, said)) > min(map(float, _TRAITS))
 
