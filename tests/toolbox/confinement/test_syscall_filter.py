@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("resource", reason="scripts are confined on Linux only")
 
-from qwendesk.toolbox.confinement.confined_run import REFUSED, syscall_filter  # noqa: E402
+from qwendesk.toolbox.confinement.confined_run import REFUSED, syscall_filter
 
 X86_64, I386, AARCH64 = 0xC000003E, 0x40000003, 0xC00000B7
 ALLOW, KILL, FAIL = 0x7FFF0000, 0x80000000, 0x00050000
