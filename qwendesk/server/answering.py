@@ -88,7 +88,8 @@ class FairQueue:
             if queue:
                 self._waiting[place.client] = queue  # behind all others
             self._running.append(place)
-            place.begins.set_result(None)
+            if not place.begins.done():  # else its client has just left, and leaves the queue in a moment
+                place.begins.set_result(None)
 
     def _next(self) -> "_QueuedRequest | None":
         busy = {each.client for each in self._running}

@@ -62,6 +62,17 @@ async def test_a_request_for_another_model_waits_and_nobody_passes_it() -> None:
     assert await turns.finish() == ["a", "b", "c"]
 
 
+async def test_who_runs_and_who_waits_can_leave_at_the_same_moment() -> None:
+    turns = Turns()
+    running, waiting, last = [await turns.ask(client) for client in ("a", "b", "c")]
+    running.cancel()
+    waiting.cancel()
+    ends = await asyncio.gather(running, waiting, return_exceptions=True)
+    assert [type(end) for end in ends] == [asyncio.CancelledError, asyncio.CancelledError]
+    assert await turns.finish() == ["a", "c"]
+    assert last.exception() is None
+
+
 async def test_too_many_are_refused() -> None:
     turns = Turns(most_waiting=1)
     await turns.ask("a")
