@@ -217,7 +217,7 @@ def _cards(row: MeasuredRow, measured_on: str, *, needs_size: bool) -> tuple[Nam
 
 def _used(row: MeasuredRow, cards: tuple[NamedCard, ...]) -> tuple[NamedCard, ...]:
     """Return the cards that llama-bench was told to use, of all that it found."""
-    numbers = [int(each) for each in re.findall(r"[A-Za-z](\d+)", row.devices)]
+    numbers = [int(each) for each in re.findall(r"[A-Za-z](\d{1,3})", row.devices)]
     if not numbers and row.split_mode == "none":
         numbers = [row.main_gpu]
     return tuple(cards[each] for each in numbers if each < len(cards)) if numbers else cards

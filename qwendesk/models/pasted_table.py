@@ -77,14 +77,15 @@ _FIELDS: Mapping[str, str] = MappingProxyType(
 _NEEDED = ("model_type", "model_size", "backends", "test", "avg_ts")
 _QUOTED = re.compile(r"^(?:\s*>)+ ?")
 _RULE = re.compile(r":?-+:?")
-_GGUF = re.compile(r"[^\s\"'`/\\|=()]+\.gguf", re.IGNORECASE)
-_NGL = re.compile(r"(?:-ngl|--n-gpu-layers)[ =](\d+)")
+# Begins only where a name does, so that a long line without one is read once.
+_GGUF = re.compile(r"(?<![^\s\"'`/\\|=()])[^\s\"'`/\\|=()]+\.gguf", re.IGNORECASE)
+_NGL = re.compile(r"(?:-ngl|--n-gpu-layers)[ =](\d{1,4})")
 _BUILD = re.compile(r"^build: ?(?P<commit>[0-9a-f]{6,40}) \((?P<number>\d+)\)")
 # How llama.cpp announces CUDA's and ROCm's cards, Vulkan's and a Mac's.
 _ANNOUNCED = (
-    ("cuda", re.compile(r"\bDevice (?P<index>\d+): (?P<name>[^,]+), (?:.*?VRAM: (?P<mib>\d+) MiB)?")),
-    ("vulkan", re.compile(r"\bggml_vulkan: (?P<index>\d+) = (?P<name>.+) \([^()]*\) \|")),
-    ("metal", re.compile(r"\bggml_metal\w*: GPU name:\s+(?P<name>.+?)\s*$")),
+    ("cuda", re.compile(r"\bDevice (?P<index>\d{1,3}): (?P<name>[^,]{1,99}), (?:.{,199}?VRAM: (?P<mib>\d{1,9}) MiB)?")),
+    ("vulkan", re.compile(r"\bggml_vulkan: (?P<index>\d{1,3}) = (?P<name>.{1,99}) \([^()]{,99}\) \|")),
+    ("metal", re.compile(r"\bggml_metal\w*: GPU name:\s+(?P<name>\S.{,99})")),
 )
 _TEST = re.compile(r"tg ?\d+(?: ?@ ?d ?=? ?(?P<depth>[-\d.,']+)(?P<k>k?))?", re.IGNORECASE)
 _ROW = re.compile(
@@ -153,8 +154,8 @@ def cards_in(text: str) -> tuple[NamedCard, ...]:
     for part in filter(None, (each.strip() for each in text.split("+"))):
         times = re.match(r"(\d{1,2}) ?[x×] ?", part)
         name = part[times.end() :] if times else part
-        size = re.search(r"[ ,]*\(?\b(\d{1,3}(?:\.\d+)?) ?Gi?B\b\)?", name, re.IGNORECASE)
-        card = NamedCard((name.replace(size[0], "") if size else name).strip(), float(size[1]) if size else 0.0)
+        size = re.search(r"[ ,]{,3}\(?\b(\d{1,3}(?:\.\d+)?) ?Gi?B\b\)?", name, re.IGNORECASE)
+        card = NamedCard((name.replace(size[0], "") if size else name).strip(" ,"), float(size[1]) if size else 0.0)
         found += [card] * min(int(times[1]) if times else 1, 16)
     return tuple(found)
 

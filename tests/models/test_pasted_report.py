@@ -13,7 +13,7 @@ from qwendesk.hub.catalog_schema import SpeedReport
 from qwendesk.hub.catalog_updates import CatalogStore
 from qwendesk.models.fit import Pc
 from qwendesk.models.pasted_report import add_reports, read_reports, save_reports
-from qwendesk.models.pasted_table import BadPaste, cards_in
+from qwendesk.models.pasted_table import LONGEST, BadPaste, cards_in
 from qwendesk.models.purpose_texts import with_texts
 from qwendesk.models.purposes import Choice
 from qwendesk.models.view.speed_texts import expected_text, speed_cell, speed_sources
@@ -160,6 +160,8 @@ HOSTILE = {
         pasted.EXPERTS.replace("n_cpu_moe |", "ot |").replace("        24 |", "exps=CPU |"),
         "own placement",
     ),
+    "a long word": ("a" * LONGEST, "no measured speed"),
+    "a card of an endless number": (pasted.TERMINAL.replace("Device 0", "Device " + "9" * 5000), "name the graphics"),
     "half a row of QwenDesk": ("| QwenDesk 1.0.0, llama-cpp-python 0.3.36 | CUDA: RTX 3090 24 GB", "incomplete"),
 }  # fmt: skip
 
@@ -170,6 +172,10 @@ def test_what_is_no_speed_is_refused_with_a_sentence(text: str, reason: str) -> 
         reports_in(text)
     assert reason in error.value.sentence
     assert error.value.sentence.endswith(".")
+
+
+def test_an_endless_number_is_no_size_of_a_card() -> None:
+    assert reports_in(pasted.TERMINAL.replace("24124", "9" * 400))[0].gpu_gb == 0
 
 
 def test_what_is_left_out_is_said_beside_what_is_added() -> None:
