@@ -188,6 +188,8 @@ def _quant_facts(choice: Choice) -> Iterator[str]:
 def _result_text(choice: Choice, first: Choice) -> str:
     if not choice.score:
         return tr("No result of {0} is published for it.", REASONING)
+    if choice.score >= first.score:  # compared only among those that an earlier rule holds for alike
+        return ""
     return tr(
         "{0}: {1}, and {2} has {3}.",
         REASONING,
@@ -218,6 +220,12 @@ def _fluency_text(choice: Choice, first: Choice) -> str:
     return tr("About {0}; thinking is comfortable from {1} tok/s on.", speed_text(choice), show_rate(COMFORTABLE_TOK_S))
 
 
+def _speed_text(choice: Choice, first: Choice) -> str:
+    if choice.quant.likely_tok_s >= first.quant.likely_tok_s:  # compared only among good ones
+        return ""
+    return tr("About {0}, and {1} makes about {2}.", speed_text(choice), first.offer.id, speed_text(first))
+
+
 def _figure_text(choice: Choice, first: Choice) -> str:
     if choice.score and choice.quant.likely_tok_s < SLOWEST_TOK_S:
         return tr("About {0}, too slow to read along.", speed_text(choice))
@@ -240,9 +248,7 @@ _TEXTS: Final[Mapping[Rule, Callable[[Choice, Choice], str]]] = MappingProxyType
         ),
         "good": _good_text,
         "figure": _figure_text,
-        "speed": lambda choice, first: tr(
-            "About {0}, and {1} makes about {2}.", speed_text(choice), first.offer.id, speed_text(first)
-        ),
+        "speed": _speed_text,
         "context": lambda choice, first: tr(
             "A context of {0} fits, and {1} with {2}.",
             show_tokens(_n_ctx(choice)),

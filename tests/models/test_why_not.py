@@ -86,7 +86,7 @@ def test_every_model_but_the_first_has_a_reason_with_its_own_numbers(pc: str, pu
         assert not re.search(r"(?<!\d)0\.0", " ".join(found)), "a figure that isn't published is no zero"
 
 
-@pytest.mark.parametrize("pc", ["3090", "CPU"])
+@pytest.mark.parametrize("pc", ["3090", "3060", "1650", "CPU"])
 @pytest.mark.parametrize("purpose", PURPOSES)
 def test_no_rule_is_given_in_which_the_model_is_the_better_one(pc: str, purpose: Purpose) -> None:
     first, *others = ranked(pc, purpose)
@@ -94,6 +94,8 @@ def test_no_rule_is_given_in_which_the_model_is_the_better_one(pc: str, purpose:
         found = " ".join(reasons(pc, purpose, choice.offer.id))
         if choice.score > first.score:
             assert f"and {first.offer.id} has" not in found
+        if choice.quant.likely_tok_s >= first.quant.likely_tok_s:
+            assert f"and {first.offer.id} makes" not in found
         if choice.suits and all(value(choice) <= value(first) for value in ORDERS[purpose].values()):
             assert "everyday use" in found or "as good as" in found or "another model" in found or "smaller" in found
 
