@@ -11,7 +11,9 @@ from qwendesk.commands.command_text import plain_lines
 
 _IMAGE = re.compile(r"(?P<indent> *)(?:- )?image:\s*[\"']?(?P<image>[^\s\"']+)[\"']?\s*$")
 _KEY = re.compile(r"(?P<key>[\w.-]+):(?:\s+(?P<value>.*))?$")
-_FLOW_ITEM = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'([^']*)'|([^,\s][^,]*)")
+_QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'")
+_ESCAPED = re.compile(r"\\([\"\\/])")
+_FLOW_ITEM = re.compile(rf"{_QUOTED.pattern}|[^,\s][^,]*")
 _BLOCK = re.compile(r"[>|][+-]?\d?$")
 _SHELLS = frozenset({"sh", "bash", "/bin/sh", "/bin/bash"})
 
@@ -108,11 +110,11 @@ def _items(lines: Sequence[str]) -> list[str]:
     """Return the items of a list in one line or in several, or the lines of a mapping, without quotation marks."""
     text = " ".join(lines)
     if text.startswith("["):
-        found = _FLOW_ITEM.finditer(text.strip("[] "))
-        return [next(filter(None, each.groups()), "").strip() for each in found]
+        return [_unquoted(each.strip()) for each in _FLOW_ITEM.findall(text.strip("[] "))]
     return [_unquoted(line.removeprefix("- ").strip()) for line in lines]
 
 
 def _unquoted(text: str) -> str:
-    is_quoted = len(text) > 1 and text[0] in "\"'" and text[0] == text[-1] and text[0] not in text[1:-1]
-    return text[1:-1] if is_quoted else text
+    if not _QUOTED.fullmatch(text):
+        return text
+    return _ESCAPED.sub(r"\1", text[1:-1]) if text[0] == '"' else text[1:-1]

@@ -152,6 +152,13 @@ def test_a_compose_file_is_read(form: str) -> None:
     assert pasted_kind(text) == "command"
 
 
+@pytest.mark.parametrize("item", ['"{\\"enable_thinking\\": false}"', "'{\"enable_thinking\": false}'"])
+@pytest.mark.parametrize("form", ["[--chat-template-kwargs, {0}]", "\n      - --chat-template-kwargs\n      - {0}"])
+def test_quotation_marks_inside_a_word_of_a_compose_file_belong_to_it(form: str, item: str) -> None:
+    found = read(f"services:\n  llama:\n    image: {IMAGE}\n    command: {form.replace('{0}', item)}\n")
+    assert found.answer == {"enable_thinking": False}
+
+
 def test_what_is_docker_composes_own_is_named() -> None:
     remarks = {each.words: each.sentence for each in read(COMPOSE["a text"]).remarks}
 
