@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+import qwendesk
 from qwendesk.chat.chat_services import ChatServices
 from qwendesk.chat.state_files import StateFiles
-from qwendesk.core import releases
 from qwendesk.core.engine_manifest import EnginePack
 from qwendesk.core.observed import Observed
 from qwendesk.core.owner import Owner
@@ -169,7 +169,7 @@ class App(Owner):
             )
         )
         self.privacy = PrivacyService()
-        self.app_updates = self._make_app_updates() if releases.RELEASES else None
+        self.app_updates = self._make_app_updates() if qwendesk.RELEASES else None
         """None as long as there is no release."""
 
     # What only some sessions use is imported and built when it is first needed, so that the window opens sooner.
@@ -177,7 +177,7 @@ class App(Owner):
     def _make_app_updates(self) -> "AppUpdates":
         from qwendesk.help.app_updates import AppUpdates  # noqa: PLC0415
 
-        return self.own(AppUpdates(releases.RELEASES, self.settings.state, self.models.network.without_token))
+        return self.own(AppUpdates(qwendesk.RELEASES, self.settings.state, self.models.network.without_token))
 
     @cached_property
     def mcp(self) -> "McpService":

@@ -17,8 +17,7 @@ from typing import Any
 
 import msgspec
 
-from qwendesk import __version__
-from qwendesk.core.releases import RELEASES
+from qwendesk import RELEASES, __version__
 from qwendesk.help.app_updates import Release, ReleaseFile, read_release
 from tools.setup.project import ROOT, SetupError
 
@@ -49,7 +48,7 @@ def check_tag(tag: str, version: str, changelog: str, *, releases: str = RELEASE
         raise SetupError(f"The tag is {tag} and qwendesk/__init__.py says {version}.")
     notes_of(version, changelog)
     if not releases:
-        raise SetupError("qwendesk/core/releases.py has no address yet. docs/release.md says what goes with it.")
+        raise SetupError("qwendesk/__init__.py has no address yet. docs/release.md says what goes with it.")
 
 
 def describe(folder: Path, texts: Path, *, releases: str, version: str, changelog: str, date: datetime.date) -> Release:

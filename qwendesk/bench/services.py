@@ -9,10 +9,9 @@ from qwendesk.bench.compare import CompareService
 from qwendesk.bench.comparison import ModelChoice, PresetChoice
 from qwendesk.bench.memory_watch import SpillWatches
 from qwendesk.bench.pc_trial import PcTrial
-from qwendesk.bench.published import find_published
 from qwendesk.bench.quality_service import SCORING_BYTES, QualityService
 from qwendesk.bench.records import BenchRecords, card_texts
-from qwendesk.bench.speed_service import SpeedService
+from qwendesk.bench.speed_service import SpeedService, find_published
 from qwendesk.chat.presets import PresetsService
 from qwendesk.core.devices import default_gpus
 from qwendesk.core.observed import Observed

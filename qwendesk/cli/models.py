@@ -6,8 +6,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from qwendesk.cli.models_hub import add_get, add_info, add_search
-from qwendesk.cli.models_new import add_new
+from qwendesk.cli.models_hub import add_get, add_info, add_new, add_search
 from qwendesk.cli.terminal import Interrupts, Terminal
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.translation import tr, tr_n

@@ -4,9 +4,13 @@ Three parts of QwenDesk use the steps. The planner goes through every level of t
 configuration fits (`candidates`). The retry after a failed load takes several levels at once, because each try takes
 seconds (engines/load_decision.py). The spill remedies are single steps that free enough memory, in an order of their
 own (meters/spill_remedies.py).
+
+Values that the user set are no steps: the planner keeps them. If they miss by little, it spends the headroom and makes
+batches smaller. If that isn't enough, it says what is missing and offers the nearest value that fits.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import zip_longest
 from typing import Literal
 
@@ -15,6 +19,7 @@ import msgspec
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.number_format import show_count
 from qwendesk.core.options import LoadOptions
+from qwendesk.core.plan import MachineMemory
 from qwendesk.core.rope_scaling import without_rope_scaling
 from qwendesk.core.translation import mark, tr, tr_n
 from qwendesk.hardware.expert_layers import (
@@ -25,6 +30,8 @@ from qwendesk.hardware.expert_layers import (
 )
 from qwendesk.hardware.layer_split import runs_of_layers
 
+# Evaluation batches that are tried if the user set none. Smaller ones save little more.
+_SMALLER_BATCHES = (512, 256)
 # The fewest tokens of context that any step leaves: a chat with one or two pictures needs that much.
 SHORTEST_CONTEXT = 4_096
 # A longer automatic context is only tried with an f16 cache.
@@ -382,3 +389,45 @@ def experts_off_gpus(
     for layer in (layer for row in zip_longest(*left) for layer in row if layer is not None):
         in_ram.append(layer)
         yield msgspec.structs.replace(with_cpu_expert_layers(options, in_ram), load_mode=load_mode)
+
+
+def is_placed_by_hand(options: LoadOptions) -> bool:
+    """Return True if the user set how the model is placed, and not that no GPU is used."""
+    is_set = options.n_cpu_moe != "auto" or options.n_gpu_layers != "auto" or bool(options.tensor_split)
+    return is_set and options.n_gpu_layers != 0
+
+
+def are_experts_placed_by_hand(options: LoadOptions, model: ModelShape) -> bool:
+    """Return True if the user set of how many layers the experts are in RAM, and the model has experts."""
+    return options.n_cpu_moe != "auto" and model.expert_layers > 0
+
+
+def closer_fits(machine: MachineMemory, options: LoadOptions) -> Iterator[tuple[MachineMemory, LoadOptions]]:
+    """Yield what to try if `options` don't fit: with the headroom spent, then with smaller and smaller batches too."""
+    machine = msgspec.structs.replace(machine, spends_headroom=True)
+    yield machine, options
+    for n_ubatch in _SMALLER_BATCHES if options.n_ubatch == "auto" else ():
+        yield machine, msgspec.structs.replace(options, n_ubatch=n_ubatch)
+
+
+def nearest_that_fits(
+    options: LoadOptions, model: ModelShape, fits: Callable[[LoadOptions], bool]
+) -> LoadOptions | None:
+    """Return `options` with one value changed as little as possible so that it fits; None if no value does."""
+    if are_experts_placed_by_hand(options, model):
+        in_ram = options.n_cpu_moe if isinstance(options.n_cpu_moe, int) else 0
+        more = [msgspec.structs.replace(options, n_cpu_moe=n) for n in range(in_ram + 1, model.expert_layers + 1)]
+        if found := _first_that_fits(more, fits):
+            return found
+    if options.n_gpu_layers != "auto":
+        on_gpu = layers_on_gpu(options, model)
+        fewer = [msgspec.structs.replace(options, n_gpu_layers=n) for n in range(on_gpu - 1, 0, -1)]
+        if found := _first_that_fits(fewer, fits):
+            return found
+    return _first_that_fits([msgspec.structs.replace(options, tensor_split=())], fits) if options.tensor_split else None
+
+
+def _first_that_fits(values: Sequence[LoadOptions], fits: Callable[[LoadOptions], bool]) -> LoadOptions | None:
+    """Return the first that fits. Each needs less video memory than the one before."""
+    at = bisect_left(values, True, key=fits)
+    return values[at] if at < len(values) else None

@@ -13,7 +13,7 @@ from qwendesk.core.plan import DriveKind, MemoryUse, PlanKind
 from qwendesk.core.presets import family_of_file
 from qwendesk.core.translation import mark, tr, tr_n
 from qwendesk.core.units import show_bytes, show_tokens
-from qwendesk.hardware.hand_placement import is_placed_by_hand
+from qwendesk.hardware.ladder import is_placed_by_hand
 from qwendesk.hardware.layer_split import HEADROOM_BYTES
 from qwendesk.hardware.memory_estimate import AUTO_ABOVE_BYTES
 from qwendesk.hardware.model_memory import kv_bytes, split_weights

@@ -16,8 +16,14 @@ from qwendesk.core.plan import MachineMemory, MemoryUse, Plan, PlanKind
 from qwendesk.core.rope_scaling import with_rope_scaling
 from qwendesk.core.units import GIB, MIB
 from qwendesk.hardware.device_split import best_split, can_split
-from qwendesk.hardware.hand_placement import closer_fits, is_placed_by_hand, nearest_that_fits
-from qwendesk.hardware.ladder import LadderInput, ModelShape, candidates
+from qwendesk.hardware.ladder import (
+    LadderInput,
+    ModelShape,
+    candidates,
+    closer_fits,
+    is_placed_by_hand,
+    nearest_that_fits,
+)
 from qwendesk.hardware.layer_split import planned_gpus, shares_ram
 from qwendesk.hardware.memory_estimate import memory_use
 from qwendesk.hardware.model_memory import split_weights

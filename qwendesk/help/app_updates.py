@@ -18,7 +18,6 @@ from qwendesk.core.app_options import AppOptions
 from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.json_file import JsonFile
 from qwendesk.core.observed import Observed
-from qwendesk.core.releases import latest_json
 from qwendesk.core.translation import tr
 from qwendesk.core.weekly import is_due, repeat_hourly
 from qwendesk.hub.network import HubError, Network, bad_answer_error, never_cut, no_connection_error, status_error
@@ -64,6 +63,16 @@ class UpdateState(msgspec.Struct, frozen=True):
     """The version that the user has been told about."""
     is_checking: bool = False
     is_offline: bool = False
+
+
+def latest_json(releases: str) -> str:
+    """Return the address of the file that describes the newest release (tools/release.py writes it)."""
+    return f"{releases}/latest/download/latest.json"
+
+
+def latest_page(releases: str) -> str:
+    """Return the address of the newest release's page, for a browser."""
+    return f"{releases}/latest"
 
 
 def read_release(content: bytes) -> Release:

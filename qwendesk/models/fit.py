@@ -20,8 +20,7 @@ from qwendesk.core.units import GIB
 from qwendesk.hardware.device_split import can_split
 from qwendesk.hardware.engine_gpus import carve_outs
 from qwendesk.hardware.estimated_facts import dimensions_of, estimate_facts
-from qwendesk.hardware.hand_placement import closer_fits
-from qwendesk.hardware.ladder import SHORTEST_CONTEXT, LadderInput, candidates
+from qwendesk.hardware.ladder import SHORTEST_CONTEXT, LadderInput, candidates, closer_fits
 from qwendesk.hardware.layer_split import planned_gpus, usable_gpus
 from qwendesk.hardware.memory_estimate import memory_use
 from qwendesk.hardware.model_memory import lazy_table_bytes, split_weights

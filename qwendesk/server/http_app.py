@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from typing import Any
 
+import msgspec
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
@@ -14,17 +15,45 @@ from qwendesk import __version__
 from qwendesk.engine.contract import AnswerItem
 from qwendesk.engine.protocol import Finished, PromptProgress
 from qwendesk.server.access import Access, ServerKey, program_name, shown_path
-from qwendesk.server.answer import AnswerCollector, AnswerHead, Comment, EventWriter, Frame
+from qwendesk.server.answer import AnswerCollector, AnswerHead, Comment, EventWriter, Frame, WrittenAnswer
 from qwendesk.server.answering import Answering
-from qwendesk.server.dialects import DIALECTS, Dialect
+from qwendesk.server.chat_completions import ChatWriter, chat_body, read_chat_request
+from qwendesk.server.completions import CompletionsWriter, completions_body, read_completions_request
 from qwendesk.server.fields import Fields, decode_body, off_loop
-from qwendesk.server.messages import read_messages_request
+from qwendesk.server.messages import MessagesWriter, messages_body, read_messages_request
+from qwendesk.server.question import Question
 from qwendesk.server.refusals import CONTEXT_FULL, ApiFamily, Limits, Refused, error_body
 from qwendesk.server.requests import RequestLog
+from qwendesk.server.responses import ResponsesWriter, read_responses_request, responses_body
 from qwendesk.server.served_models import ListedModel, ServedModels
 
 # The body of a request.
 FIELDS = web.RequestKey("fields", Fields)
+
+
+class Dialect(msgspec.Struct, frozen=True):
+    """An API in which questions are asked: how a request is read, and how its answer is written."""
+
+    read: Callable[[Fields], Question]
+    body: Callable[[AnswerHead, WrittenAnswer], dict[str, Any]]
+    writer: Callable[[AnswerHead, PromptProgress | None], EventWriter]
+    """Takes how far the prompt is when the stream begins; None if that isn't known yet."""
+    streams_full_context: bool = False
+    """True if its clients look for a full context among the events of a stream, not in its HTTP status."""
+
+
+# Those that the server speaks, by path.
+DIALECTS = {
+    "/v1/chat/completions": Dialect(read_chat_request, chat_body, lambda head, _: ChatWriter(head)),
+    "/v1/completions": Dialect(read_completions_request, completions_body, lambda head, _: CompletionsWriter(head)),
+    "/v1/responses": Dialect(
+        read_responses_request,
+        responses_body,
+        lambda head, _: ResponsesWriter(head),
+        streams_full_context=True,  # Codex shortens its conversation only then
+    ),
+    "/v1/messages": Dialect(read_messages_request, messages_body, MessagesWriter),
+}
 
 
 class HttpAnswers:

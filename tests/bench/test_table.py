@@ -5,8 +5,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from qwendesk.bench.published import published_speeds
 from qwendesk.bench.share import share_text
+from qwendesk.bench.speed_service import published_speeds
 from qwendesk.bench.speeds import SpeedPlan, expected_duration_s
 from qwendesk.bench.table import reported_at, table_lines
 from qwendesk.core.devices import DeviceInfo

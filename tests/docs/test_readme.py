@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from qwendesk.core.releases import RELEASES
+from qwendesk import RELEASES
 from qwendesk.help.guide import heading_anchor
 from tools.setup.backends import Backend
 from tools.setup.duration import EngineSource, first_setup_text

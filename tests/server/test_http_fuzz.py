@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from qwendesk.server.dialects import DIALECTS
+from qwendesk.server.http_app import DIALECTS
 from tests.server.http_desk import KEY, http_desk
 
 N_BODIES = 200

@@ -8,7 +8,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from qwendesk.server.dialects import DIALECTS
+from qwendesk.server.http_app import DIALECTS
 from qwendesk.server.refusals import Limits
 from tests.fakes.answer_stream import ScriptedAnswer
 from tests.server.http_desk import ASKED, KEY, http_desk

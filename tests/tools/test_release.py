@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from qwendesk.core.releases import latest_json, latest_page
-from qwendesk.help.app_updates import Release, is_newer, read_release
+from qwendesk.help.app_updates import Release, is_newer, latest_json, latest_page, read_release
 from tools.release import PACKAGE, check_tag, describe, main, notes_of, winget_manifests
 from tools.setup.project import ROOT, SetupError
 

@@ -8,9 +8,8 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWi
 
 from qwendesk import __version__
 from qwendesk.core.number_format import show_date
-from qwendesk.core.releases import latest_page
 from qwendesk.core.translation import tr
-from qwendesk.help.app_updates import AppUpdates, Release, UpdateState
+from qwendesk.help.app_updates import AppUpdates, Release, UpdateState, latest_page
 from qwendesk.widgets.bind import bind
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.notice import Notice, NoticeAction

@@ -9,8 +9,9 @@ from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
+import qwendesk
 from qwendesk import __version__
-from qwendesk.core import paths, releases
+from qwendesk.core import paths
 from qwendesk.help.app_updates import AppUpdates, Release, UpdateState
 from tests.help.release_page import answer, content
 from tests.hub.hub_server import FakeHub, running_hub
@@ -24,7 +25,7 @@ NEXT = Release("99.1.0", datetime.date(2026, 12, 19), "<b>Bold</b> & more")
 def page(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
     """There is a release: a window that is made now has the part."""
     with running_hub() as page:
-        monkeypatch.setattr(releases, "RELEASES", f"{page.endpoint}/releases")
+        monkeypatch.setattr(qwendesk, "RELEASES", f"{page.endpoint}/releases")
         yield page
     # Later tests have the same home folder.
     (paths.data_folder() / "app-updates.json").unlink(missing_ok=True)
