@@ -364,7 +364,7 @@ RequestT = TypeVar("RequestT", bound=Request)
 class Inbox:
     """A first-in, first-out queue, in which a question of the window passes answers for programs.
 
-    The oldest request can be taken early if it can be served during another one.
+    A request that can be served during another one can be taken early.
     """
 
     def __init__(self) -> None:
@@ -412,15 +412,20 @@ class Inbox:
             return None
 
     def take_if(self, kind: type[RequestT]) -> RequestT | None:
-        """Remove and return the oldest request if it is of this kind, else None. Never wait."""
+        """Remove and return the first request if it is of this kind, else None. Never wait.
+
+        Answers that wait don't count: such a request passes them.
+        """
         if not self._requests:
             return None
         with self._changed:
-            head = self._requests[0] if self._requests else None
-            if not isinstance(head, kind):
-                return None
-            self._requests.popleft()
-            return head
+            for place, request in enumerate(self._requests):
+                if isinstance(request, kind):
+                    del self._requests[place]
+                    return request
+                if not _is_generate(request):
+                    break
+            return None
 
 
 # Matches the beginning of every request as the app encodes it.

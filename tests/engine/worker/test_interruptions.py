@@ -187,6 +187,19 @@ def test_the_window_gives_way_to_nobody(session: Session) -> None:
     assert ended[:2] == [window, second]
 
 
+def test_counts_pass_answers_that_wait_but_nothing_else(session: Session) -> None:
+    inbox = Desk(session).service._inbox
+    answer, count = p.Generate(id=1, messages=(user("Hi"),)), p.Measure(id=2, messages=(user("Hi"),))
+    inbox.put(answer)
+    inbox.put(count)
+    assert inbox.take_if(p.Measure) == count
+    assert inbox.take_if(p.Measure) is None
+    inbox.put(p.Unload(id=3))
+    inbox.put(count)
+    assert inbox.take_if(p.Measure) is None, "it belongs to the next model"
+    assert inbox.take() == answer
+
+
 def test_without_room_for_a_copy_nothing_is_interrupted(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     desk = Desk(session)
     monkeypatch.setattr(session.states, "set_aside", lambda: None)
