@@ -19,15 +19,15 @@ from typing import Any
 import msgspec
 
 from qwendesk.core.errors import QwenDeskError
-from qwendesk.core.file_names import Shard, is_helper_name, quant_in_name
+from qwendesk.core.file_names import Shard, quant_in_name
 from qwendesk.core.model_facts import LAZY_TABLE, Hyperparameters, ModelFacts
 from qwendesk.hub.catalog import FILE_NAME, Catalog, decode_catalog
 from qwendesk.hub.catalog_schema import CatalogFile, CatalogModel, Contents, Licence, Repository
 from qwendesk.hub.catalog_updates import update_of, updated
 from qwendesk.hub.companion_pairing import QUANT_ORDER
 from qwendesk.hub.network import HubError, Network, endpoint_from_environment
-from qwendesk.hub.remote import Hub, RemoteFile
-from qwendesk.hub.remote_header import remote_facts
+from qwendesk.hub.remote import Hub
+from qwendesk.models.repo_files import repo_files, set_facts
 
 FILE = Path(__file__).resolve().parent.parent / "resources" / FILE_NAME
 # Sources that give no date for what they measured.
@@ -132,21 +132,16 @@ def with_repository(catalog: Catalog, hub: Hub, repo: str, model: str, day: str)
     files = hub.files(repo)
     contents = catalog.contents
     if catalog.model(model) is None:
-        smallest = min(filter(_has_header, files), key=lambda file: file.n_bytes, default=None)
-        if smallest is None:
-            raise HubError("not_found", "No models", f"{repo} has no model files.")
-        contents = _with(contents, "models", model_from(remote_facts(hub, smallest), model))
+        items = [each for each in repo_files(files) if model.lower() in each.path.lower()]
+        if not items:
+            raise HubError("not_found", "No models", f"{repo} has no files of {model}.")
+        contents = _with(contents, "models", model_from(set_facts(hub, files, items[0].path), model))
     if catalog.repository(repo) is None:
         contents = _with(contents, "repositories", Repository(repo=repo, model=model, seen=day, files=()))
     found = updated(Catalog(contents), {repo: update_of(files, day)})
     repositories = tuple(_with_mmproj(found, each) if each.repo == repo else each for each in found.repositories)
     contents = msgspec.structs.replace(found.contents, repositories=repositories, date=max(contents.date, day))
     return Catalog(contents)
-
-
-def _has_header(file: RemoteFile) -> bool:
-    shard = Shard.parse(file.path)
-    return not is_helper_name(file.path) and (shard is None or shard.is_first)
 
 
 def _with(contents: Contents, name: str, value: object) -> Contents:

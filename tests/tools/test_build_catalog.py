@@ -2,6 +2,7 @@
 
 import datetime
 import functools
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from qwendesk.hub.catalog import Catalog, decode_catalog
 from qwendesk.hub.catalog_schema import Benchmark, CatalogFile, Contents, Licence, Part, Quality, SpeedReport
 from tests.gguf_files import header_of, mmproj_values, model_values, tensor
 from tests.hub.hub_server import COMMIT, FakeHub, running_hub
+from tests.models import new_hub
 from tools.build_catalog import FILE, layout, main, problems
 from tools.gguf_writer import Tensor
 
@@ -86,6 +88,19 @@ def test_a_new_model_is_added_in_one_sitting(hub: FakeHub, tmp_path: Path) -> No
     hub.add(REPO, f"{NAME}-Q8_0.gguf", model + bytes(200))
     assert run(["--repository", REPO]) == 0
     assert [each.path for each in contents_of(path).superseded if each.repo == REPO] == [f"{NAME}-Q8_0.gguf"]
+
+
+def test_a_split_model_is_described_by_all_its_shards(hub: FakeHub, tmp_path: Path) -> None:
+    """Unsloth's first shard has no tensors at all."""
+    path = tmp_path / "catalog.json"
+    path.write_bytes(FILE.read_bytes())
+    new_hub.add_with_table(hub)
+
+    main(["--repository", new_hub.REPO, "--model", new_hub.NAME], file=path, say=lambda _text: None)
+    added = contents_of(path).models[-1]
+    weights = sum(math.prod(each.shape) for each in new_hub.tensors_of(new_hub.WITH_TABLE, "q4_k_m"))
+    assert added.params_b == pytest.approx(weights / 1e9, rel=1e-3)
+    assert 0 < added.active_params_b < added.params_b
 
 
 def test_a_repository_that_is_not_there_changes_nothing(hub: FakeHub, tmp_path: Path) -> None:
