@@ -319,11 +319,11 @@ def _new_json(offer: "NewOffer") -> dict[str, Any]:
 
 
 def _new_lines(offer: "NewOffer", endpoint: str) -> list[str]:
-    from qwendesk.models.view.offer_texts import fit_text, new_facts_text, new_model_texts
+    from qwendesk.models.view.offer_texts import fit_text, new_facts_text, new_model_texts, no_fit_text
 
     item = offer.item
     fit = item.fit if item is not None else None
-    text = fit_text(fit)[0] if fit is not None else tr("Can't be loaded here")
+    text = fit_text(fit)[0] if fit is not None else no_fit_text(offer.model)
     texts = (f"{text}.", *new_model_texts(offer), f"{endpoint}/{offer.model.card}")
     command = f"qwendesk models get {offer.model.repo}/{item.path}" if item is not None and fit and fit.fits else ""
     return [

@@ -35,8 +35,8 @@ class LookUpProgress(msgspec.Struct, frozen=True):
     """Progress of the look-up that is running."""
 
     n_done: int
-    n_repositories: int
-    """0 until the catalog is read."""
+    n_questions: int
+    """One for each repository, and one for each uploader; 0 until the catalog is read."""
 
 
 class CatalogState(msgspec.Struct, frozen=True, kw_only=True):
@@ -184,9 +184,9 @@ class CatalogService:
     async def _run(self, stop: threading.Event) -> None:
         loop = asyncio.get_running_loop()
 
-        def progress(n_done: int, n_repositories: int) -> None:
+        def progress(n_done: int, n_questions: int) -> None:
             if not stop.is_set():
-                loop.call_soon_threadsafe(self._show_progress, stop, LookUpProgress(n_done, n_repositories))
+                loop.call_soon_threadsafe(self._show_progress, stop, LookUpProgress(n_done, n_questions))
 
         try:
             last, changes, new = await asyncio.to_thread(self._ask, stop, progress)
@@ -267,8 +267,8 @@ def date_text(catalog_date: str, last: LastLookUp, today: datetime.date) -> str:
 def result_text(state: CatalogState) -> str:
     """Return how the look-up goes on or ended, or why there can be none; "" if there is nothing to tell."""
     progress, last, changes = state.progress, state.last, state.changes
-    if progress is not None and progress.n_repositories:
-        return tr("Checking for updates: {0} of {1} repositories…", progress.n_done, progress.n_repositories)
+    if progress is not None and progress.n_questions:
+        return tr("Checking for updates: {0} of {1}…", progress.n_done, progress.n_questions)
     if progress is not None:
         return tr("Checking for updates…")
     if state.is_offline:

@@ -26,6 +26,7 @@ from qwendesk.models.new_models import (
     still_new,
     why_not_loaded,
 )
+from qwendesk.models.view.offer_texts import no_fit_text
 from tests.hub.hub_server import FakeHub, Hollow, running_hub
 from tests.hub.test_hub_hostile import answer
 from tests.models.new_hub import (
@@ -219,6 +220,7 @@ def test_gated_repository_is_shown_with_what_it_asks(hub: FakeHub) -> None:
     model = found(hub)
     assert (model.is_gated, model.facts) == (True, None)
     assert "accept terms" in why_not_loaded(model)
+    assert no_fit_text(model) == "Not checked yet", "with the terms accepted, it may well be loaded"
 
 
 def test_repository_that_vanishes_between_the_list_and_its_files_stops_nothing(hub: FakeHub) -> None:

@@ -9,7 +9,7 @@ from qwendesk.models.model_list import FileStatuses
 from qwendesk.models.new_models import NewOffer
 from qwendesk.models.view.file_button import show_file_status
 from qwendesk.models.view.file_table import fit_chip, small_label
-from qwendesk.models.view.offer_texts import new_facts_text, new_model_texts
+from qwendesk.models.view.offer_texts import new_facts_text, new_model_texts, no_fit_text
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.layouts import DensitySpacing, FlowLayout, ResponsivePairLayout, horizontal_group, widget_with
 from qwendesk.widgets.text_layout import WrappingLabel
@@ -119,7 +119,7 @@ class NewModelCard(QFrame):
         if item is not None and item.fit is not None:
             fit = fit_chip(item.fit)
         else:
-            fit = WrappingLabel(tr("Can't be loaded here"))
+            fit = WrappingLabel(no_fit_text(self._offer.model))
             fit.setProperty("chip", "warn")
         fit.setObjectName(f"models.new.fit.{self._offer.model.repo}")
         return fit

@@ -10,7 +10,7 @@ from qwendesk.core.units import GIB, show_bytes, show_duration, show_reported, s
 from qwendesk.hub.catalog_schema import CatalogModel, Licence, Quality, SpeedReport
 from qwendesk.hub.download_queue import DownloadItem
 from qwendesk.models.fit import FitLabel, Pc
-from qwendesk.models.new_models import NewOffer, files_note, why_not_loaded
+from qwendesk.models.new_models import NewModel, NewOffer, files_note, why_not_loaded
 from qwendesk.models.offers import Offers
 from qwendesk.models.purposes import Choice
 from qwendesk.models.ranking import Offer, QuantOffer
@@ -321,6 +321,12 @@ def new_facts_text(offer: NewOffer) -> str:
         show_date(model.created),
     ]
     return " · ".join(part for part in parts if part)
+
+
+def no_fit_text(model: NewModel) -> str:
+    """Return why it isn't known how a new model would run, in a few words."""
+    is_read = model.facts is not None or bool(model.errors)
+    return tr("Can't be loaded here") if is_read else tr("Not checked yet")
 
 
 def new_model_texts(offer: NewOffer) -> list[str]:

@@ -131,7 +131,7 @@ def test_date_says_when_files_were_looked_up(last: LastLookUp, text: str) -> Non
         (CatalogState(changes=CatalogChanges(3, 1, 0)), "3 files are new. 1 file was replaced."),
         (CatalogState(changes=CatalogChanges(n_removed=2)), "2 files were removed."),
         (CatalogState(progress=LookUpProgress(0, 0)), "Checking for updates…"),
-        (CatalogState(progress=LookUpProgress(12, 49)), "Checking for updates: 12 of 49 repositories…"),
+        (CatalogState(progress=LookUpProgress(12, 49)), "Checking for updates: 12 of 49…"),
         (CatalogState(last=FAILED), "The check of 2026-11-22 failed. No connection to the Hub."),
         (CatalogState(last=FAILED, is_offline=True), "QwenDesk is offline, so it can't check for updates."),
     ],
