@@ -186,7 +186,7 @@ def read_command(text: str) -> ReadCommand | None:
 
     Flags alone, such as "-ngl 99 -c 65536", count as llama.cpp's.
     """
-    if re.search(r"^\s*FROM\s+\S", text, re.IGNORECASE | re.MULTILINE):
+    if re.search(r"^[^\S\n]*FROM\s+\S", text, re.IGNORECASE | re.MULTILINE):
         return _Reader("ollama").modelfile(text)
     service = read_compose(text, lambda image: bool(_started_by(image)))
     if service is not None:

@@ -22,7 +22,7 @@ _PROGRAM = re.compile(
 _SUBCOMMAND = re.compile(r"\b(ollama(\.exe)? (run|pull|create)|vllm serve|(hf|huggingface-cli) download)\s+\S")
 _FLAG = re.compile(r"(^|\s)(--?|[\u2010-\u2015])[A-Za-z]")
 # A line of a compose file, whose service may be described by variables alone.
-_IMAGE = re.compile(r"^\s*(- )?image:\s*\S", re.MULTILINE)
+_IMAGE = re.compile(r"^[^\S\n]*(- )?image:\s*\S", re.MULTILINE)
 # The end of a line that goes on, where a field of one line has joined the lines.
 _CONTINUED = re.compile(r"[\\^`](?=\s+-)")
 _QUANT = re.compile(r"(UD-)?(I?Q\d|TQ\d|BF16|F16|MXFP4|NVFP4)", re.IGNORECASE)
