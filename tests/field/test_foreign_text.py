@@ -7,7 +7,7 @@ import msgspec
 from PySide6.QtWidgets import QComboBox, QLineEdit, QPlainTextEdit
 
 from qwendesk.chat.chat_settings import inherited_settings
-from qwendesk.chat.view.inspector.pasted_options import set_options
+from qwendesk.chat.view.inspector.sampling_tab import set_pasted_options
 from qwendesk.commands.command_reader import read_command
 from qwendesk.core.chats import ChatSettings
 from tests.chat.view.inspector.test_system_prompt_tab import open_prompt
@@ -31,7 +31,7 @@ async def test_the_system_prompt_of_a_pasted_modelfile_taints(desk: Desk) -> Non
     found = read_command(f'FROM ./qwen.gguf\nSYSTEM """{ORDER}"""\n')
     assert found is not None
 
-    set_options(desk.parts.chat, {**found.answer, "system_prompt": found.system_prompt})
+    set_pasted_options(desk.parts.chat, {**found.answer, "system_prompt": found.system_prompt})
 
     assert desk.parts.chat.settings.system_prompt == ORDER
     assert desk.parts.chat.settings.is_tainted

@@ -211,10 +211,10 @@ class ChatView(QObject):
         self._command_dialog.show_text(text)
 
     def _take_options(self, values: dict[str, Any]) -> None:
-        from qwendesk.chat.view.inspector.pasted_options import set_options  # noqa: PLC0415
+        from qwendesk.chat.view.inspector.sampling_tab import set_pasted_options  # noqa: PLC0415
 
         try:
-            set_options(self.services.chat, values)
+            set_pasted_options(self.services.chat, values)
         except QwenDeskError as error:
             self.navigation.error_found.emit(error.title, error.sentence)
 

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 import msgspec
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
+from qwendesk.chat.chat_settings import with_foreign_values
 from qwendesk.chat.presets import PresetsService
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.view.inspector.preset_menu import PresetMenu
@@ -263,3 +265,22 @@ def _change_text(entry: Entry, value: object) -> str:
     """Return the label of a changed option, with its value if that is short: "Temperature 0.3"."""
     label = tr(entry.setting.label)
     return label if isinstance(value, str | tuple) and not entry.choices else f"{label} {value_text(entry, value)}"
+
+
+def set_pasted_options(chat: ChatService, values: Mapping[str, Any]) -> None:
+    """Set generation options and `system_prompt` of a pasted command, given by key, for the open chat.
+
+    Raises QwenDeskError if they can't be used.
+    """
+    settings = chat.settings
+    overrides = dict(settings.overrides)
+    changes: dict[str, Any] = {}
+    for key, value in values.items():
+        if key == "enable_thinking":
+            changes["thinking"] = value
+        elif key in ("json_schema", "system_prompt"):
+            changes[key] = value
+        else:
+            overrides[key] = edit_text(value)
+    changed = msgspec.structs.replace(settings, overrides=overrides, **changes)
+    chat.change_settings(with_foreign_values(changed, values))
