@@ -71,7 +71,8 @@ def set_facts(
     """
     shard = Shard.parse(path)
     paths = (path,) if shard is None else shard.siblings[:_MAX_SHARDS_READ]
-    return join_shards([remote_facts(hub, each, is_stopped) for each in files if each.path in paths])
+    there = {each.path: each for each in files}
+    return join_shards([remote_facts(hub, there[each], is_stopped) for each in paths if each in there])
 
 
 def scale_facts(facts: ModelFacts, n_bytes: int) -> ModelFacts:

@@ -121,6 +121,7 @@ def test_unknown_architecture_needs_a_newer_engine(hub: FakeHub) -> None:
 
 def test_table_is_found_in_its_shard_and_stays_on_the_drive(hub: FakeHub) -> None:
     add_with_table(hub)
+    hub.repos[REPO] = dict(reversed(hub.repos[REPO].items()))  # nothing says in which order a Hub lists files
     model = found(hub)
     (item,) = model.items
     whole = sum(map(len, hub.repos[REPO].values()))
