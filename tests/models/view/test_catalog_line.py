@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 import pytest
 from PySide6.QtWidgets import QPushButton
 
-from qwendesk.core import paths
 from qwendesk.hub.catalog import load_catalog
 from qwendesk.hub.catalog_updates import CatalogChanges, CatalogStore, LastLookUp
 from qwendesk.models.catalog_service import CatalogState, LookUpProgress, date_text, result_text
-from tests.hub.hub_server import FakeHub, running_hub
+from tests.hub.hub_server import FakeHub
+from tests.models.view.catalog_desk import open_for_this_pc, window_hub
 from tests.window_desk import Desk
 
 MODEL = "Qwen3.5-35B-A3B"
@@ -26,34 +26,18 @@ FAILED = LastLookUp(tried=DONE, problem="No connection to the Hub.")
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
     """A Hub with all files of one repository, and a quant that is new."""
-    from huggingface_hub.utils import close_session
-
-    with running_hub() as hub:
+    with window_hub(monkeypatch) as hub:
         repository = load_catalog().repository(REPO)
         assert repository is not None
         for file in repository.files:
             hub.add(REPO, file.path, b"bytes of " + file.path.encode())
         hub.add(REPO, f"{MODEL}-{NEW_QUANT}.gguf", b"small")
-        monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
         yield hub
-        close_session()
-    # Later tests have the same home folder.
-    for file in paths.data_folder().glob("catalog-*.json"):
-        file.unlink()
-
-
-async def open_tab(make_desk: Callable[[], Desk]) -> Desk:
-    desk = make_desk()
-    desk.parts.services.models.catalog._gap_s = 0
-    desk.click("rail.models")
-    await desk.parts.services.models.catalog.load()
-    await desk.parts.services.models.offers.update()
-    return desk
 
 
 @pytest.fixture
 def desk(qt_loop: asyncio.Runner, hub: FakeHub, make_desk: Callable[[], Desk]) -> Desk:
-    return qt_loop.run(open_tab(make_desk))
+    return qt_loop.run(open_for_this_pc(make_desk))
 
 
 def quants(desk: Desk) -> set[str]:

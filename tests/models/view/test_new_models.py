@@ -9,10 +9,10 @@ import pytest
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QLabel, QScrollArea, QWidget
 
-from qwendesk.core import paths
 from qwendesk.hub.catalog import load_catalog
-from tests.hub.hub_server import FakeHub, Hollow, running_hub
+from tests.hub.hub_server import FakeHub, Hollow
 from tests.models.new_hub import CHANGED, MADE, NAME, NEW_SIZE, REPO, TAGS, add_qwen4, add_with_table, hollow, publish
+from tests.models.view.catalog_desk import open_for_this_pc, window_hub
 from tests.window_desk import Desk
 
 LINE, BUTTON = "models.catalog", "models.catalog.look_up"
@@ -21,31 +21,15 @@ UNKNOWN, TABLE = "unsloth/Qwen4-80B-A3B-GGUF", "ggml-org/Qwen4-Flash-GGUF"
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
-    from huggingface_hub.utils import close_session
-
-    with running_hub() as hub:
+    with window_hub(monkeypatch) as hub:
         for file in load_catalog().repositories[0].files:
             hub.add(load_catalog().repositories[0].repo, file.path, b"bytes")
-        monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
         yield hub
-        close_session()
-    # Later tests have the same home folder.
-    for file in paths.data_folder().glob("catalog-*.json"):
-        file.unlink()
-
-
-async def open_tab(make_desk: Callable[[], Desk]) -> Desk:
-    desk = make_desk()
-    desk.parts.services.models.catalog._gap_s = 0
-    desk.click("rail.models")
-    await desk.parts.services.models.catalog.load()
-    await desk.parts.services.models.offers.update()
-    return desk
 
 
 @pytest.fixture
 def desk(qt_loop: asyncio.Runner, hub: FakeHub, make_desk: Callable[[], Desk]) -> Desk:
-    return qt_loop.run(open_tab(make_desk))
+    return qt_loop.run(open_for_this_pc(make_desk))
 
 
 async def check(desk: Desk) -> None:
@@ -121,7 +105,7 @@ async def test_new_models_are_there_after_a_restart_without_a_question(
     add_qwen4(hub)
     await check(desk)
     n_seen = len(hub.seen)
-    again = await open_tab(make_desk)
+    again = await open_for_this_pc(make_desk)
     assert again.text_of(f"models.new.fit.{REPO}").startswith("Fits in VRAM")
     assert len(hub.seen) == n_seen
 
