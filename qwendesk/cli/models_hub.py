@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import shlex
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -275,16 +276,18 @@ async def show_new(options: argparse.Namespace, terminal: Terminal, interrupts: 
     interrupts.on_request(stop.set)
     pc, store = await pc_of(options, terminal), CatalogStore()
     found = await asyncio.to_thread(_look_up_new, store, stop)
+    problem = found.problem or (tr("Not all were asked.") if stop.is_set() else "")
     offers = await asyncio.to_thread(lambda: make_new_offers(found.models, store.catalog, pc))
     if options.json:
-        terminal.write_json({"models": [_new_json(each) for each in offers], "problem": found.problem or None})
+        terminal.write_json({"models": [_new_json(each) for each in offers], "problem": problem or None})
     else:
         endpoint = connected_hub().network.endpoint
         lines = [line for offer in offers for line in _new_lines(offer, endpoint)]
-        terminal.write("\n".join(lines or [tr("No new models.")]) + "\n")
-        if found.problem:
-            terminal.note(found.problem)
-    return _EXIT_NOT_ASKED if found.problem else 0
+        if lines or not problem:
+            terminal.write("\n".join(lines or [tr("No new models.")]) + "\n")
+        if problem:
+            terminal.note(problem)
+    return _EXIT_NOT_ASKED if problem else 0
 
 
 def _look_up_new(store: CatalogStore, stop: threading.Event) -> "NewLookUp":
@@ -325,7 +328,9 @@ def _new_lines(offer: "NewOffer", endpoint: str) -> list[str]:
     fit = item.fit if item is not None else None
     text = fit_text(fit)[0] if fit is not None else no_fit_text(offer.model)
     texts = (f"{text}.", *new_model_texts(offer), f"{endpoint}/{offer.model.card}")
-    command = f"qwendesk models get {offer.model.repo}/{item.path}" if item is not None and fit and fit.fits else ""
+    # The name of the file is what a stranger wrote.
+    named = shlex.quote(f"{offer.model.repo}/{item.path}") if item is not None and fit and fit.fits else ""
+    command = f"qwendesk models get {named}" if named else ""
     return [
         f"{offer.model.name}  ({new_facts_text(offer)})",
         *(f"  {text}" for text in (*texts, command) if text),

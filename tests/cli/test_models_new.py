@@ -71,3 +71,15 @@ def test_rate_limit_prints_what_is_known_as_json(hub, home):
 def test_nothing_new_is_said(hub, home):
     hub.repos.clear()
     assert new(hub, home).stdout == "No new models.\n"
+
+
+def test_without_an_answer_nothing_is_said_to_be_new_or_not(hub, home):
+    hub.instead["/api/models"] = answer(b"", 429)
+    done = new(hub, home)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "limits how often" in done.stderr
+
+
+def test_a_file_name_that_a_shell_would_run_is_quoted(hub, home):
+    hub.repos[REPO] = {path.replace(f"{NAME}-Q4", f"{NAME} $(ls)-Q4"): data for path, data in hub.repos[REPO].items()}
+    assert f"  qwendesk models get '{REPO}/{NAME} $(ls)-Q4_K_M.gguf'" in new(hub, home).stdout.splitlines()
