@@ -390,8 +390,8 @@ def files_note(model: NewModel) -> str:
 
 
 def shown(text: str) -> str:
-    """Return what a stranger wrote as one short line without control characters."""
-    return " ".join("".join(each if each.isprintable() else " " for each in text[:200]).split())[:60]
+    """Return what a stranger wrote as one short line without control characters, and without tags for tooltips."""
+    return " ".join("".join(each if each.isprintable() and each != "<" else " " for each in text[:200]).split())[:60]
 
 
 def _file_to_take(model: NewModel, pc: Pc, *, with_pictures: bool) -> RepoFile | None:

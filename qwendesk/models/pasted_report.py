@@ -15,6 +15,7 @@ from qwendesk.hardware.gpu_cards import find_card, ram_bandwidth
 from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.catalog_schema import CatalogModel, SpeedBackend, SpeedReport
 from qwendesk.hub.catalog_updates import CatalogStore
+from qwendesk.models.new_models import shown
 from qwendesk.models.pasted_table import BadPaste, MeasuredRow, NamedCard, cards_in, read_rows
 
 # llama-bench counts the tensors, the catalog whole files: headers have up to this many bytes. Sizes are rounded, too.
@@ -98,15 +99,15 @@ def _report(row: MeasuredRow, catalog: Catalog, measured_on: str) -> SpeedReport
     report = SpeedReport(
         model=model.id,
         backend=backend,
-        quant=quant,
+        quant=shown(quant),
         n_bytes=n_bytes,
         tok_s=row.tok_s,
         depth=row.depth,
-        cache_type=row.cache_type,
+        cache_type=shown(row.cache_type),
         placement=placement,
         on_cpu=on_cpu,
         date=row.date,
-        source=", ".join(filter(None, (row.program, row.build))),
+        source=shown(", ".join(filter(None, (row.program, row.build)))),
         remark=f"may be of another version: {', '.join(each.id for each in models)}" if is_unsure else "",
         is_pasted=True,
     )
@@ -124,7 +125,7 @@ def _report(row: MeasuredRow, catalog: Catalog, measured_on: str) -> SpeedReport
             )
         )
     return msgspec.structs.replace(
-        report, gpus=tuple(short_card_name(card.name) for card in cards), gpu_gb=min(card.gib for card in cards)
+        report, gpus=tuple(shown(short_card_name(card.name)) for card in cards), gpu_gb=min(card.gib for card in cards)
     )
 
 

@@ -1,5 +1,6 @@
 """Speeds that users paste: what becomes a report, on which PC it counts, and what is refused."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -172,6 +173,17 @@ def test_what_is_no_speed_is_refused_with_a_sentence(text: str, reason: str) -> 
         reports_in(text)
     assert reason in error.value.sentence
     assert error.value.sentence.endswith(".")
+
+
+def test_what_a_stranger_wrote_is_short_plain_text() -> None:
+    (record,) = (each for each in json.loads(pasted.JSON) if each["n_gen"])
+    lure = "<img src='x'>\n" + "A" * 3_000
+    record |= {"build_commit": lure, "type_k": lure, "gpu_info": f"{record['gpu_info']} {lure}"}
+    (report,) = reports_in(json.dumps([record]))
+    for text in (report.source, report.cache_type, *report.gpus):
+        assert len(text) <= 60
+        assert text.isprintable()
+        assert "<" not in text
 
 
 def test_an_endless_number_is_no_size_of_a_card() -> None:
