@@ -117,10 +117,12 @@ class Generation:
     def _pause(self) -> Steps[None]:
         """Where the answer can be interrupted."""
         left_at = time.monotonic()
-        yield
-        away_s = time.monotonic() - left_at
-        self._started += away_s
-        self._first_token_at += away_s if self._first_token_at else 0.0
+        try:
+            yield
+        finally:  # also where it ends here
+            away_s = time.monotonic() - left_at
+            self._started += away_s
+            self._first_token_at += away_s if self._first_token_at else 0.0
         self._threads.resume()
         if self._session.model.head is not None:
             # As this answer's drafter left it, whatever another answer wanted meanwhile.

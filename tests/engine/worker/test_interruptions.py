@@ -4,11 +4,13 @@ import itertools
 import random
 from collections.abc import Iterator, Sequence
 from io import BytesIO
+from types import SimpleNamespace
 
 import pytest
 
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.engine import protocol as p
+from qwendesk.engine.worker import generate
 from qwendesk.engine.worker import service as worker_service
 from qwendesk.engine.worker.channel import Channel
 from qwendesk.engine.worker.loader import Session
@@ -246,6 +248,24 @@ def test_an_interrupted_answer_is_cancelled_at_once(session: Session, monkeypatc
     assert p.Acknowledged(id=90, target=1, known=True) in case.desk.channel.events
     assert ended[0].stats.reasoning_tokens > 0, "what it has so far is counted"
     assert not case.desk.service._interrupted
+
+
+def test_waiting_is_no_time_of_an_answer_that_is_then_cancelled(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, interrupt = [5.0], Service._interrupt
+
+    def interrupt_for_long(service: Service, request: p.Generate, turn: worker_service._Turn) -> bool:
+        is_interrupted = interrupt(service, request, turn)
+        clock[0] += 1_000
+        return is_interrupted
+
+    monkeypatch.setattr(Service, "_interrupt", interrupt_for_long)
+    monkeypatch.setattr(generate, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    case = Interrupted(session, monkeypatch, p.Cancel(id=90, target=1))
+    (ended,) = (each for each in case.desk.channel.of(case.program) if isinstance(each, p.Finished))
+    assert ended.stop_reason == "cancelled"
+    assert ended.stats.decode_s == 0
 
 
 def test_answer_now_reaches_an_interrupted_answer(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
