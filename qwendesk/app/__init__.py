@@ -11,7 +11,7 @@ colours by role, sizes by text zoom, gaps by density (`DensitySpacing` keeps a l
 `widgets/tab_order.py` gives the Tab key the order in which people read, `ComposerFocus` gives the focus back to the
 composer when an action elsewhere has ended, and `Announcer` tells screen readers what happens away from the focus.
 `CrashReports` marks a running app, so that a mark left behind is a crash. `help/app_updates.py` asks whether there is a
-newer QwenDesk, once a week like the catalog (`core/weekly.py`); it doesn't exist as long as `core/releases.py` has no
+newer QwenDesk, once a week like the catalog (`core/weekly.py`); it doesn't exist as long as `qwendesk.RELEASES` has no
 address. `core/permissions.py` decides with which mode a file or folder is created: 0600 and 0700 in the app's own
 folders, the umask's elsewhere; nothing else in the package calls `mkdir` or opens a new file there. `core/links.py` is
 asked before a folder is deleted. Each service is closed by the `Owner` that built it (`App` in `services.py`, for
