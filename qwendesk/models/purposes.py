@@ -166,7 +166,8 @@ def _less_good(offer: Offer) -> QuantOffer | None:
     if offer.model.params_b >= LARGE_B:
         return _first(_readable(offer), _quants_of_large_models(offer), ("vram",), _SHORT_CONTEXT)
     quant = offer.recommended
-    if quant is not None and quant.fit.kind == "layers" and quant.likely_tok_s >= FAST_IN_RAM_TOK_S:
+    is_fast = quant is not None and quant.fit.kind == "layers" and quant.likely_tok_s >= FAST_IN_RAM_TOK_S
+    if quant is not None and is_fast and not quant.fit.is_tight:
         return quant
     return _first(_comfortable(offer), THREE_BITS, ("vram", "experts"), _SHORT_CONTEXT) or _first(
         _comfortable(offer), THREE_BITS, ("vram",), _SHORTEST_CONTEXT
@@ -273,7 +274,8 @@ ORDERS: Final[Mapping[Purpose, Mapping[Rule, Callable[[Choice], float]]]] = Mapp
 def _quality(offer: Offer) -> Choice | None:
     """Choose the most bits that can be read along with, but at most 4 of a large model: it loses little in these.
 
-    A large model, and one whose GPU uses the RAM, goes to the GPU whole if it can: parts of it in RAM gain nothing.
+    A large model, and one whose GPU uses the RAM, goes to the GPU whole if it can: parts of it in RAM gain nothing. A
+    card that is too small for a large model's layers isn't worse than none.
     """
     readable, is_large = _readable(offer), offer.model.params_b >= LARGE_B
     names = _quants_in_ram(offer) if is_large else FOUR_BITS
@@ -281,7 +283,8 @@ def _quality(offer: Offer) -> Choice | None:
     if is_large or any(each.fit.is_unified for each in readable):
         places = (("vram",), ("experts", "cpu"))
     found = next(filter(None, (_first(readable, names, kinds, _SHORT_CONTEXT) for kinds in places)), None)
-    found = found or _first(readable, names, ("vram",), _SHORTEST_CONTEXT) or _less_good(offer)
+    kinds = ("vram", "layers") if is_large else ("vram",)
+    found = found or _first(readable, names, kinds, _SHORTEST_CONTEXT) or _less_good(offer)
     return Choice(purpose="quality", offer=offer, quant=found) if found is not None else None
 
 

@@ -108,6 +108,8 @@ def assert_no_worse(less: Pc, more: Pc) -> None:
         (with_shared_memory("Apple M4", 16), with_shared_memory("Apple M4", 24)),
         (with_a_card("RTX 4070", 2, 16), with_a_card("RTX 4070", 4, 16)),
         (with_a_card("RTX 4070", 2, 48), with_a_card("RTX 4070", 4, 48)),
+        (with_a_card("Radeon RX 7900 XTX", 11, 8), with_a_card("Radeon RX 7900 XTX", 11, 12)),
+        (with_a_card("GTX 1080", 2, 96), with_a_card("GTX 1080", 4, 96)),
     ],
     ids=[
         "RAM for experts",
@@ -116,6 +118,8 @@ def assert_no_worse(less: Pc, more: Pc) -> None:
         "a Mac",
         "a card for small models",
         "a small model that suits",
+        "a plan that leaves no RAM",
+        "a card too small for a large model",
     ],
 )
 def test_more_memory_never_gives_a_worse_first_choice(less: Pc, more: Pc) -> None:
