@@ -29,9 +29,13 @@ _LOADAVG, _OWN_TASKS = Path("/proc/loadavg"), Path("/proc/self/task")
 
 
 def fit_threads(most: int, n_cores: int, n_wanted: float) -> int:
-    """Return how many of `most` threads to compute with, where other programs want `n_wanted` of the cores."""
+    """Return how many of `most` threads to compute with, where other programs want `n_wanted` of `n_cores`.
+
+    At least half of them: programs of low priority want cores too, but hold up a thread only for a moment, and one
+    thread of eight would be slower than eight that wait.
+    """
     n_taken = int(n_wanted + 0.5)
-    return min(most, max(1, n_cores - n_taken)) if n_taken else most
+    return min(most, max(1, (most + 1) // 2, n_cores - n_taken)) if n_taken else most
 
 
 class Threads:
@@ -43,7 +47,8 @@ class Threads:
         """`most` threads generate and `most_batch` process prompts on a quiet PC. `clock` returns seconds."""
         self.most, self._most_batch, self._clock = most, most_batch, clock
         self._model, self._wanted = model, wanted_by_others()
-        self._n_cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
+        # Two threads of one core take from each other, but neither has to wait until the other sleeps.
+        self._n_cores = os.cpu_count() or 1
         self._looks: deque[float] = deque(maxlen=_LOOKS)
         self._looked_at = self._changed_at = float("-inf")
         self._n_wanted = 0
