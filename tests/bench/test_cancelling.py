@@ -50,6 +50,8 @@ async def speed(runs: BenchRuns, folder: Path) -> None:
     await service.choose(MODEL)
     try:
         await service.run(SHORT)
+        for record in service.state.value.records:
+            await service.row_of(record)
     finally:
         assert not service.state.value.is_running
 
@@ -114,7 +116,7 @@ RUNS: dict[str, Runs] = {
 
 async def test_every_coroutine_of_the_measurements_is_tried() -> None:
     assert public_coroutines(BenchRuns) == {"run", "run_alone"}
-    assert public_coroutines(SpeedService) == {"choose", "run"}
+    assert public_coroutines(SpeedService) == {"choose", "row_of", "run"}
     assert public_coroutines(CompareService) == {"run"}
     assert public_coroutines(QualityService) == {"read", "run"}
     assert public_coroutines(AutoTune) == {"run", "use"}

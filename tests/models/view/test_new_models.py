@@ -117,9 +117,11 @@ async def test_what_strangers_wrote_is_plain_text(hub: FakeHub, desk: Desk) -> N
     hub.add(repo, "<img src=y>-Q8_0.gguf", hollow(NEW_SIZE, "q8_0", "qwen4<h1>"))
     await check(desk)
     save_picture(desk, "hostile")
-    texts = [each for each in desk.find("models.new", QWidget).findChildren(QLabel) if "<" in each.text()]
-    assert texts
-    assert all(each.textFormat().name == "PlainText" for each in texts)
+    labels = desk.find("models.new", QWidget).findChildren(QLabel)
+    strange = [each for each in labels if "h1>" in each.text()]
+    assert strange
+    assert all(each.textFormat().name == "PlainText" for each in strange)
+    assert not any("<" in each.text() for each in labels)
     assert "<b>free" not in desk.text_of(f"models.new.text.{repo}")
 
 
