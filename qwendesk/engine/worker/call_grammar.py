@@ -131,8 +131,12 @@ class _XmlTool:
         return self._rules.rule(f'"\\n" {value} "\\n{END_TAG}\\n"')
 
     def _listed_texts(self, parameter: Parameter) -> Sequence[str]:
-        """Return the texts of all values that the schema allows if it lists them and some are strings."""
-        values = self._reader.listed_values(parameter.schema) if "string" in parameter.types else None
+        """Return the texts of all values that the schema allows if it lists them.
+
+        They are written as templates write them, without a blank after a number: what a model writes otherwise has to
+        be read again with the next prompt.
+        """
+        values = self._reader.listed_values(parameter.schema)
         texts = (value if isinstance(value, str) else as_json(value) for value in values or ())
         return [text for text in texts if can_be_value(text)]
 

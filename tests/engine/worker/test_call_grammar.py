@@ -154,6 +154,18 @@ def test_listed_values_are_written_as_they_are(demo: Demo, dialect: CallDialect)
     made.close()
 
 
+def test_a_listed_number_is_written_without_blanks(demo: Demo) -> None:
+    """The next prompt has it so: a call with a blank would have to be read again."""
+    tools = read_tools([json.dumps({"name": "go", "parameters": {"properties": {"n": {"enum": [1, 200]}}}})])
+    made = grammar_of(demo, tools, "xml")
+    text = written("go", {"n": 200}, "xml")
+    for allowed, each in ((True, text), (False, text.replace("200\n", "200 \n"))):
+        tokens = [*demo.tokenize(each, parse_special=False), demo.vocabulary.user_defined["</tool_call>"]]
+        assert (take(made, tokens) == len(tokens)) is allowed
+        made.begin_again()
+    made.close()
+
+
 def test_schemas_that_no_grammar_can_express_allow_any_value(demo: Demo) -> None:
     parameters = {
         "properties": {"a": {"type": "object", "$ref": "https://example.org/schema"}, "b": {"type": "integer"}},
