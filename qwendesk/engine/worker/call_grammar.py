@@ -127,7 +127,7 @@ class _XmlTool:
         if "string" in parameter.types:
             self._rules.add(_TEXT_RULES)
             return self._rules.rule(f'"\\n" text-0 | "{END_TAG}" [ \\t\\r\\n]*')
-        value = self._rules.value(parameter.schema, self._reader)
+        value = self._rules.without_blank(self._rules.value(parameter.schema, self._reader))
         return self._rules.rule(f'"\\n" {value} "\\n{END_TAG}\\n"')
 
     def _listed_texts(self, parameter: Parameter) -> Sequence[str]:

@@ -230,6 +230,12 @@ class SchemaGrammar:
         counts = f"{{{min(least, _MOST_REPEATED)},{'' if most is None else most}}}"
         return self.rule(f'"\\"" {self._any("char")}{counts} "\\"" space')
 
+    def without_blank(self, name: str) -> str:
+        """Return the name of a rule of the same values as a rule of this grammar, without a blank at their end."""
+        text = self._rules[name]
+        bare = text.removesuffix(" space")
+        return self.rule(f"({bare})") if bare != text and name in _SCALARS else name
+
     def _any(self, kind: str) -> str:
         """Return the name of the library's rule of a plain value."""
         builtin: BuiltinRule = PRIMITIVE_RULES.get(kind) or STRING_FORMAT_RULES[kind]
@@ -240,6 +246,10 @@ class SchemaGrammar:
             for each in builtin.deps:
                 self._any(each)
         return kind
+
+
+# Rules of the library whose values templates write without a blank behind them.
+_SCALARS = frozenset(("integer", "number", "boolean", "null"))
 
 
 def json_grammar(schema: str) -> str:

@@ -154,12 +154,23 @@ def test_listed_values_are_written_as_they_are(demo: Demo, dialect: CallDialect)
     made.close()
 
 
-def test_a_listed_number_is_written_without_blanks(demo: Demo) -> None:
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"enum": [1, 200]}, 200),
+        ({"type": "integer"}, 200),
+        ({"type": "number"}, 2.5),
+        ({"type": "boolean"}, True),
+        ({"type": "null"}, None),
+    ],
+    ids=["listed", "integer", "number", "boolean", "null"],
+)
+def test_a_number_is_written_without_blanks(demo: Demo, schema: dict[str, object], value: object) -> None:
     """The next prompt has it so: a call with a blank would have to be read again."""
-    tools = read_tools([json.dumps({"name": "go", "parameters": {"properties": {"n": {"enum": [1, 200]}}}})])
+    tools = read_tools([json.dumps({"name": "go", "parameters": {"properties": {"n": schema}}})])
     made = grammar_of(demo, tools, "xml")
-    text = written("go", {"n": 200}, "xml")
-    for allowed, each in ((True, text), (False, text.replace("200\n", "200 \n"))):
+    text = written("go", {"n": value}, "xml")
+    for allowed, each in ((True, text), (False, text.replace("\n</parameter>", " \n</parameter>"))):
         tokens = [*demo.tokenize(each, parse_special=False), demo.vocabulary.user_defined["</tool_call>"]]
         assert (take(made, tokens) == len(tokens)) is allowed
         made.begin_again()
