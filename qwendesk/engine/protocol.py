@@ -101,7 +101,8 @@ class Begun(msgspec.Struct, frozen=True):
 class Generate(Request, frozen=True, kw_only=True, tag="generate"):
     """Generate an answer.
 
-    Answered by Rendering, Rendered, PromptProgress and Delta events, then Finished or RequestFailed.
+    Answered by Rendering, Rendered, PromptProgress and Delta events, then Finished or RequestFailed. WaitsFor can come
+    before them.
     """
 
     messages: tuple[Message, ...]
@@ -129,6 +130,8 @@ class Generate(Request, frozen=True, kw_only=True, tag="generate"):
     """True if it is interrupted while a Generate request waits that does not give way, or for some time while another
     one waits: between two batches of its prompt or two tokens of its answer.
     """
+    program: str = ""
+    """Name of the program that asks, for whoever has to wait for its answer; "" for the app itself, or if unknown."""
     n_logprobs: int = -1
     """Number of the likeliest tokens in the log probabilities of each token; -1 for no log probabilities."""
 
@@ -415,6 +418,21 @@ class Rendered(Event, frozen=True, kw_only=True, tag="rendered"):
     """
 
 
+class WaitsFor(Event, frozen=True, kw_only=True, tag="waits_for"):
+    """A question of the window waits for an answer that can't be interrupted: there is no room for its memory in RAM.
+
+    Sent every two seconds until one of the other events of that question follows.
+    """
+
+    program: str
+    """As in the other answer's Generate."""
+    done: int
+    """How many tokens of its prompt and its answer are in memory."""
+    prompt_tokens: int
+    max_tokens: int
+    """The most tokens that its answer can have; -1 for no limit."""
+
+
 class PromptProgress(Event, frozen=True, kw_only=True, tag="prompt_progress"):
     """`done` of `total` tokens of the prompt are in memory; `reused` of them were there before."""
 
@@ -536,6 +554,7 @@ AnyEvent = (
     | Tokenized
     | Rendering
     | Rendered
+    | WaitsFor
     | PromptProgress
     | Delta
     | CallDelta

@@ -18,6 +18,7 @@ from qwendesk.engine.protocol import (
     Rendering,
     RequestFailed,
     Unloaded,
+    WaitsFor,
     Welcome,
 )
 
@@ -106,6 +107,8 @@ class EngineState(msgspec.Struct, frozen=True):
     """
     questions_held: bool = False
     """True if a question to an unloaded model waits, because another program needs the memory."""
+    waits_for: WaitsFor | None = None
+    """Whose answer comes before the window's question, although the window comes first otherwise."""
     is_silent: bool = False
     """True if the worker seems to be frozen. It is killed if that lasts."""
     is_saving_states: bool = False
@@ -139,13 +142,17 @@ class EngineState(msgspec.Struct, frozen=True):
 def reduce(state: EngineState, event: EngineEvent) -> EngineState:
     """Return the state after `event`; the same state if `event` does not change it."""
     replace = msgspec.structs.replace
+    if state.waits_for is not None and getattr(event, "id", 0) == state.waits_for.id:
+        state = replace(state, waits_for=None)
     match event:
+        case WaitsFor():
+            return replace(state, waits_for=event)
         case WorkerStarting():
             return replace(state, phase=Phase.STARTING, report=None, engine_exit=None, is_silent=False)
         case WorkerExited(engine_exit=engine_exit):
             return replace(
                 state, phase=Phase.OFF, report=None, engine_exit=engine_exit, load_fraction=0.0, load_stage="",
-                is_silent=False,
+                is_silent=False, waits_for=None,
             )  # fmt: skip
         case Welcome():
             return replace(state, phase=Phase.IDLE, welcome=event)

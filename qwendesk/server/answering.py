@@ -35,6 +35,7 @@ from qwendesk.server.conversations import ReasoningMemory, conversation_key, eng
 from qwendesk.server.fields import off_loop
 from qwendesk.server.question import Question
 from qwendesk.server.refusals import BAD_PICTURE, CONTEXT_FULL, Refused
+from qwendesk.server.requests import program_title
 from qwendesk.server.served_models import ServedModels
 
 
@@ -149,7 +150,7 @@ class Answering:
                 report = await self._models.ready(question.model)
                 engine_exit: EngineExit | None = None
                 has_begun = False
-                async with contextlib.aclosing(self._generate(question, head, report, client)) as items:
+                async with contextlib.aclosing(self._generate(question, head, report, client, program)) as items:
                     async for item in items:
                         if isinstance(item, EngineExit):
                             engine_exit = item
@@ -183,7 +184,7 @@ class Answering:
         return result.tokens
 
     async def _generate(
-        self, question: Question, head: AnswerHead, report: LoadReport, client: str
+        self, question: Question, head: AnswerHead, report: LoadReport, client: str, program: str
     ) -> AsyncGenerator[AnswerItem]:
         options = self._options(question, report)
         hashes = await _hashes(question, client)
@@ -198,6 +199,7 @@ class Answering:
             must_call=question.must_call,
             prompt=question.prompt,
             gives_way=True,
+            program=program_title(program),
             n_logprobs=question.n_logprobs,
             client=engine_client(client),
         )

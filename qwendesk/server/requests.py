@@ -14,6 +14,20 @@ from qwendesk.engine.protocol import CallDelta, Delta, Finished, PromptProgress
 
 Phase = Literal["waiting", "reading", "writing", "done", "stopped", "refused"]
 _MOST_SHOWN = 50
+# How names in requests begin, in lower case, and whose they are.
+_PROGRAMS = (
+    ("claude", "Claude Code"),
+    ("codex", "Codex"),
+    ("opencode", "opencode"),
+    ("cline", "Cline"),
+    ("continue", "Continue"),
+    ("zed", "Zed"),
+    ("litellm", "LiteLLM"),
+    ("openai", "OpenAI SDK"),
+    ("asyncopenai", "OpenAI SDK"),
+    ("anthropic", "Anthropic SDK"),
+    ("asyncanthropic", "Anthropic SDK"),
+)
 # A speed is only shown of a longer time.
 _SHORTEST_S = 0.5
 
@@ -47,6 +61,12 @@ class ServedRequest(msgspec.Struct, frozen=True):
     @property
     def is_running(self) -> bool:
         return self.phase in ("waiting", "reading", "writing")
+
+
+def program_title(program: str) -> str:
+    """Return how a program is called that gives itself this name; the name itself if it isn't known."""
+    known = program.lower()
+    return next((title for start, title in _PROGRAMS if known.startswith(start)), program)
 
 
 def n_waiting_clients(requests: Sequence[ServedRequest]) -> int:

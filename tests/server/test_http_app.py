@@ -151,8 +151,9 @@ async def test_what_the_engine_says_of_a_request_becomes_its_status(tmp_path: Pa
 
 async def test_a_prompt_of_a_client_gives_way_to_the_window(tmp_path: Path) -> None:
     async with http_desk(tmp_path) as desk:
-        await desk.json("POST", CHAT, ASKED)
+        await desk.json("POST", CHAT, ASKED, User_Agent="claude-cli/2.1.197 (external, cli)")
         assert desk.client.asked[-1].gives_way
+        assert desk.client.asked[-1].program == "Claude Code"
         assert desk.client.asked[-1].chat
 
 

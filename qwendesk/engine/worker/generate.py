@@ -25,6 +25,7 @@ from qwendesk.engine.protocol import (
     Generate,
     PromptProgress,
     RequestFailed,
+    WaitsFor,
     Warm,
     Warmed,
 )
@@ -113,6 +114,16 @@ class Generation:
     def settle(self) -> None:
         """Take back the drafts that weren't drawn, so that the memory holds only what belongs to the answer."""
         self._decoder.discard_drafts()
+
+    def waited_for_by(self, request_id: int) -> WaitsFor:
+        """Return what another request is told that waits for this answer."""
+        return WaitsFor(
+            id=request_id,
+            program=self._request.program,
+            done=self._session.cache.n_cells,
+            prompt_tokens=self._stats.prompt_tokens,
+            max_tokens=self._options.max_tokens,
+        )
 
     def _pause(self) -> Steps[None]:
         """Where the answer can be interrupted."""

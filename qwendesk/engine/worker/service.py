@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, Literal, TypeVar
 
@@ -199,15 +199,20 @@ class Service:
         if not request.gives_way or self._inbox.is_empty or time.monotonic() < self._next_try_at:
             return False
         is_turn_over = ran_s >= max(_TURN_S, _TURN_IN_EXCHANGES * self._exchange_s)
-        return self._inbox.has(_is_generate if is_turn_over else _comes_first)
+        return bool(self._inbox.all(_is_generate if is_turn_over else _comes_first))
 
     def _interrupt(self, request: p.Generate, turn: _Turn) -> bool:
-        """Put an answer behind the others in the queue. Return False if there is no memory for its state."""
+        """Put an answer behind the others in the queue. Return False if there is no memory for its state.
+
+        Then questions of the window are told what they wait for.
+        """
         began = time.monotonic()
         turn.generation.settle()
         turn.memory = self._require_session().states.set_aside()
         if turn.memory is None:
             self._next_try_at = time.monotonic() + _NEXT_TRY_S
+            for question in self._inbox.all(_comes_first):
+                self._channel.send(turn.generation.waited_for_by(question.id))
             return False
         # It is put back as fast as it was copied.
         self._exchange_s = 2 * (time.monotonic() - began)
@@ -380,10 +385,10 @@ class Inbox:
     def is_empty(self) -> bool:
         return not self._requests
 
-    def has(self, is_wanted: Callable[[AnyRequest], bool]) -> bool:
-        """Return whether a request that `is_wanted` is in the queue."""
+    def all(self, is_wanted: Callable[[AnyRequest], bool]) -> Sequence[AnyRequest]:
+        """Return the requests in the queue that are wanted."""
         with self._changed:
-            return any(map(is_wanted, self._requests))
+            return tuple(filter(is_wanted, self._requests))
 
     def take(self, interrupted: Container[int] = ()) -> AnyRequest:
         """Remove and return the first request; wait for one if the queue is empty.

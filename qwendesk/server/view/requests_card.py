@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QVBoxLay
 from qwendesk.core.number_format import show_count, show_decimal
 from qwendesk.core.translation import tr, tr_n
 from qwendesk.core.units import show_rate
-from qwendesk.server.requests import Phase, ServedRequest
+from qwendesk.server.requests import Phase, ServedRequest, program_title
 from qwendesk.widgets.buttons import TextButton, describe, restyle
 
 _MOST_LINES = 20
@@ -166,29 +166,13 @@ def _align(label: QLabel, column: int) -> None:
     label.setAlignment(side | Qt.AlignmentFlag.AlignVCenter)
 
 
-# How names in requests begin, in lower case, and whose they are.
-_PROGRAMS = (
-    ("claude", "Claude Code"),
-    ("codex", "Codex"),
-    ("opencode", "opencode"),
-    ("cline", "Cline"),
-    ("continue", "Continue"),
-    ("zed", "Zed"),
-    ("litellm", "LiteLLM"),
-    ("openai", "OpenAI SDK"),
-    ("asyncopenai", "OpenAI SDK"),
-    ("anthropic", "Anthropic SDK"),
-    ("asyncanthropic", "Anthropic SDK"),
-)
 _NOTHING = "\N{EN DASH}"
 _TONES: dict[Phase, str] = {"waiting": "notice", "refused": "error", "done": "dim", "stopped": "dim"}
 
 
 def program_text(request: ServedRequest) -> str:
     """Return who asks: the program, and the name of its key if that has one."""
-    known = request.program.lower()
-    name = next((title for start, title in _PROGRAMS if known.startswith(start)), request.program)
-    name = name or tr("unknown")
+    name = program_title(request.program) or tr("unknown")
     return tr("{0} ({1})", name, request.key_name) if request.key_name else name
 
 

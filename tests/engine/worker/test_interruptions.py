@@ -53,7 +53,8 @@ class Desk:
         self.service._dispatch(
             p.Generate(
                 id=self._n_asked, messages=(user(question),), options=options, gives_way=is_program,
-                client="program" if is_program else "", chat=chat or f"chat {self._n_asked}", n_logprobs=n_logprobs,
+                client="program" if is_program else "", program="Claude Code" if is_program else "",
+                chat=chat or f"chat {self._n_asked}", n_logprobs=n_logprobs,
             )
         )  # fmt: skip
         return self._n_asked
@@ -212,6 +213,27 @@ def test_without_room_for_a_copy_nothing_is_interrupted(session: Session, monkey
     ended = [event.id for event in desk.channel.events if isinstance(event, p.Finished)]
     assert ended == [program, window]
     assert desk.answer(program).stop_reason == "max_tokens"
+
+
+def test_a_question_that_has_to_wait_is_told_for_what(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = Desk(session)
+    session.cache.clear()
+    monkeypatch.setattr(session.states, "set_aside", lambda: None)
+    monkeypatch.setattr(worker_service, "_NEXT_TRY_S", 0.0)
+    program = desk.put(LONG, greedy(max_tokens=12), is_program=True)
+    waiting = desk.put("Hi", greedy(max_tokens=2), is_program=True)
+    window = desk.put("Hello", greedy(max_tokens=2), is_program=False)
+    desk.service._serve(desk.service._inbox.remove(program))  # type: ignore[arg-type]
+    told = [event for event in desk.channel.of(window) if isinstance(event, p.WaitsFor)]
+    assert {(event.program, event.max_tokens) for event in told} == {("Claude Code", 12)}
+    done = [event.done - event.prompt_tokens for event in told]
+    assert done == sorted(done)
+    assert done[0] < 0, "it waits for the prompt"
+    # The last of twelve tokens isn't decoded, so the memory has at most ten before it.
+    assert 0 < done[-1] <= 10, "and for the answer"
+    assert not desk.channel.of(waiting), "programs are told nothing"
+    desk.serve()
+    assert not any(isinstance(event, p.WaitsFor) for event in desk.channel.of(window)[len(told) :])
 
 
 class Interrupted:

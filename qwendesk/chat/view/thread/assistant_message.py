@@ -211,6 +211,7 @@ class AssistantMessage(QWidget):
         """How many widgets of steps are above the current thinking and text."""
         self._footer: QHBoxLayout | None = None
         self._status = QLabel()
+        self._status.setTextFormat(Qt.TextFormat.PlainText)
         self._status.setProperty("kind", "dim")
         self._status.setObjectName(f"thread.status.{turn_id}")
         self._answer = self._new_view()

@@ -23,7 +23,9 @@ from qwendesk.chat.open_chat import Part
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.view.composer.composer import Composer
 from qwendesk.chat.view.thread.thread_view import ThreadView
+from qwendesk.core.number_format import show_count
 from qwendesk.core.translation import tr, tr_n
+from qwendesk.engine.protocol import WaitsFor
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.widgets.bind import REPAINT_EVERY_MS, follow
 from qwendesk.widgets.buttons import IconButton, TextButton, describe
@@ -41,6 +43,18 @@ _OPPOSITE_ARROW: Final[Mapping[str, str]] = MappingProxyType(
         for one, other in (("earlier", "later"), ("later", "earlier"))
     }
 )
+
+
+def waiting_text(first: WaitsFor) -> str:
+    """Return whose answer comes before the window's question, and how far it is."""
+    name = first.program or tr("Another program")
+    if first.done < first.prompt_tokens:
+        return tr("{0} comes first: {1}% of its prompt is processed", name, 100 * first.done // first.prompt_tokens)
+    n_written = show_count(first.done - first.prompt_tokens + 1)
+    if first.max_tokens < 0:
+        return tr("{0} comes first: its answer is at token {1}", name, n_written)
+    most = show_count(first.max_tokens)
+    return tr("{0} comes first: its answer is at token {1} of at most {2}", name, n_written, most)
 
 
 class UndoBar(QFrame):
@@ -207,6 +221,8 @@ class ThreadController(QObject):
             answer.show_status(tr("Loading the model · {0}%", round(100 * self._engine.load_fraction)))
         elif self._engine.questions_held:
             answer.show_status(tr("Waiting until the other program has ended…"))
+        elif self._engine.waits_for is not None:
+            answer.show_status(waiting_text(self._engine.waits_for))
 
     def _on_turn_ended(self, turn_id: int) -> None:
         self._thread.intents.busy_changed.emit()
