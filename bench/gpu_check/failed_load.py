@@ -4,6 +4,7 @@ import contextlib
 
 from bench.gpu_check.held_memory import free_memory
 from bench.gpu_check.models import Models, running_engine
+from bench.gpu_check.steps import Found, Part, Step
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.options import DecidedOptions, LoadOptions
 from qwendesk.core.units import GIB
@@ -15,9 +16,10 @@ _FREE_GIB = 12
 _MOST_RETRIES = 4
 
 
-async def check_failed_load(models: Models) -> int:
-    """Print each try. Returns 1 if none ends in a loaded model."""
+async def _lose_memory(models: Models) -> Found:
+    """It is wrong if no try ends in a loaded model."""
     model = models.random()
+    rows: list[tuple[str, ...]] = []
     with contextlib.ExitStack() as other_program:
 
         def decide_then_lose_memory(options: LoadOptions, devices: Devices) -> DecidedOptions | LoadFailure:
@@ -32,22 +34,22 @@ async def check_failed_load(models: Models) -> int:
         async with running_engine() as engine:
             service = EngineService(engine.client, decide=decide_then_lose_memory)
             result = await service.load(LoadOptions(model=str(model)))
-            for number in range(_MOST_RETRIES):
-                if not isinstance(result, LoadFailure):
-                    break
-                print(f"try {number + 1}: {result.kind}: {result.title}. {result.sentence}")
-                print("\n".join(f"    {line}" for line in result.engine_lines[-4:]))
+            while isinstance(result, LoadFailure) and len(rows) < _MOST_RETRIES:
                 step = await service.wait_for_retry()
-                print(f"    offered: {step.label if step is not None else 'nothing'}", flush=True)
+                rows.append((f"{result.title}. {result.sentence}", step.label if step is not None else "nothing"))
                 if step is None:
                     break
                 result = await service.load(step.options)
             await service.close()
     if isinstance(result, LoadFailure):
-        return 1
+        return Found(tuple(rows), is_right=False)
     options = result.options
-    print(
-        f"loaded: n_ctx {options.n_ctx}, cache {options.type_k}, n_cpu_moe {options.n_cpu_moe}, "
-        f"n_gpu_layers {options.n_gpu_layers}"
-    )
-    return 0
+    loaded = f"{options.n_ctx} tokens of context, experts of {options.n_cpu_moe} layers in RAM, cache {options.type_k}"
+    return Found((*rows, ("loaded", loaded)))
+
+
+FAILURE = Part(
+    "failure",
+    ("what was said", "what was offered"),
+    (Step(f"another program leaves {_FREE_GIB} GiB between plan and load", 60, _lose_memory),),
+)

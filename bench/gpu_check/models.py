@@ -1,7 +1,9 @@
 """The generated models of the checks, and a loaded engine that answers."""
 
+import asyncio
 import contextlib
-import time
+import os
+import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -18,7 +20,7 @@ from qwendesk.engine.client import WorkerClient
 from qwendesk.engine.protocol import Delta, Finished, Generate, LoadReport
 from qwendesk.engines.load_decision import facts_for, machine_now, plan_of
 from tools.hollow_model import write_hollow
-from tools.random_model import write_random, write_random_mmproj
+from tools.random_model import write_random_mmproj
 
 _WORDS = ("the", "model", "reads", "a", "long", "prompt", "and", "keeps", "what", "it", "has", "read", "so", "that")
 _TOKENS_PER_WORD = 1.29
@@ -44,14 +46,28 @@ class Models:
         return path if path.exists() else write_hollow(path, size, loadable=True)
 
     def random(self) -> Path:
-        """Return a model of real dimensions with random weights."""
-        path = self._folder / f"random-{self.size}.gguf"
+        """Return the model of real dimensions with random weights. Raises CheckFailed if `make_random` didn't end."""
+        path = self._random
         if not path.exists():
-            started = time.monotonic()
-            unfinished = write_random(path.with_suffix(".part"), self.size)
-            unfinished.rename(path)
-            print(f"({path.name} was generated in {time.monotonic() - started:.0f} s)", flush=True)
+            raise CheckFailed(f"{path} was not made")
         return path
+
+    async def make_random(self) -> Path:
+        """Write that model unless it is there, in a process of its own, which ends with the task."""
+        path = self._random
+        if not path.exists():
+            unfinished = path.with_suffix(".part")
+            done = await run_program(
+                (sys.executable, "-m", "tools.random_model", "--size", self.size, str(unfinished)), os.environ
+            )
+            if done.code:
+                raise CheckFailed(f"{path.name} was not made: {done.errors[-400:]}")
+            unfinished.rename(path)
+        return path
+
+    @property
+    def _random(self) -> Path:
+        return self._folder / f"random-{self.size}.gguf"
 
     def random_mmproj(self, embedding_length: int) -> Path:
         """Return a vision encoder of real dimensions for that model."""
@@ -59,6 +75,30 @@ class Models:
         if not path.exists():
             write_random_mmproj(path, embedding_length)
         return path
+
+
+class Done(msgspec.Struct, frozen=True):
+    code: int
+    output: str
+    errors: str
+
+
+async def run_program(command: Sequence[str], variables: Mapping[str, str]) -> Done:
+    """Run a program to its end. It is killed if the task is cancelled."""
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        env=dict(variables),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        output, errors = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    return Done(process.returncode or 0, output.decode(errors="replace"), errors.decode(errors="replace"))
 
 
 class Engine:

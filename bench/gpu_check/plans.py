@@ -1,8 +1,11 @@
 """Plans against what the engine really allocates, and the meter against nvidia-smi."""
 
 import time
+from collections.abc import Mapping
+from functools import partial
 
-from bench.gpu_check.models import CheckFailed, Models, running_engine
+from bench.gpu_check.models import Models, running_engine
+from bench.gpu_check.steps import Found, Part, Step
 from qwendesk.bench.memory_watch import used_by, used_on_cards
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import Plan
@@ -28,33 +31,22 @@ _SMALL_BYTES = 32 * MIB
 """Compute buffers below this are not judged."""
 
 
-async def check_plans(models: Models) -> int:
-    """Print a table for each case. Returns 1 if one is further off than the limits."""
-    meters, is_right = [], True
-    print("| model | device | part | planned MiB | allocated MiB | off |\n|---|---|---|--:|--:|--:|", flush=True)
-    for size, given in _CASES:
-        model = models.any(size)
-        name = f"{size} {', '.join(f'{key} {value}' for key, value in given.items())}".strip()
-        async with running_engine() as engine:
-            before = sum(used_on_cards())
-            try:
-                options = LoadOptions(model=str(model), **given)  # type: ignore[arg-type]
-                plan = await engine.plan(options)
-                report = await engine.load(plan.options)
-            except CheckFailed as error:
-                print(f"{name}: {error}", flush=True)
-                is_right = False
-                continue
-            rows, is_close = _parts(name, plan, report)
-            print("\n".join(rows), flush=True)
-            is_right = is_right and is_close
-            meters.append(_meter(name, plan, report, engine.client.worker_pid, before))
-    print("\n| model | planned MiB | allocated | of the card, nvidia-smi | worker: meter | worker: nvidia-smi |")
-    print("|---|--:|--:|--:|--:|--:|\n" + "\n".join(meters))
-    return 0 if is_right else 1
+async def _plan_and_load(size: str, given: Mapping[str, object], models: Models) -> Found:
+    name = _name(size, given)
+    async with running_engine() as engine:
+        before = sum(used_on_cards())
+        plan = await engine.plan(LoadOptions(model=str(models.any(size)), **given))  # type: ignore[arg-type]
+        report = await engine.load(plan.options)
+        rows, is_close = _parts(name, plan, report)
+        meters = _meters(name, plan, engine.client.worker_pid, before)
+    return Found((*rows, *meters), is_right=is_close)
 
 
-def _parts(name: str, plan: Plan, report: LoadReport) -> tuple[list[str], bool]:
+def _name(size: str, given: Mapping[str, object]) -> str:
+    return f"{size} {', '.join(f'{key} {value}' for key, value in given.items())}".strip()
+
+
+def _parts(name: str, plan: Plan, report: LoadReport) -> tuple[list[tuple[str, ...]], bool]:
     real = {row.device: row for row in report.allocations}
     rows, is_close = [], True
     for planned in (*plan.memory.gpus, plan.memory.ram):
@@ -67,15 +59,14 @@ def _parts(name: str, plan: Plan, report: LoadReport) -> tuple[list[str], bool]:
                 continue
             off = ours / theirs - 1 if theirs else float("inf")
             is_judged = part != "compute" or theirs >= _SMALL_BYTES
-            mark = " !" if is_judged and abs(off) > limit else ""
-            is_close = is_close and not mark
-            rows.append(
-                f"| {name} | {planned.name} | {part} | {ours / MIB:.1f} | {theirs / MIB:.1f} | {off:+.1%}{mark} |"
-            )
+            is_far = is_judged and abs(off) > limit
+            is_close = is_close and not is_far
+            rows.append(_row(name, planned.name, part, ours, theirs, " !" if is_far else ""))
     return rows, is_close
 
 
-def _meter(name: str, plan: Plan, report: LoadReport, pid: int | None, before: int) -> str:
+def _meters(name: str, plan: Plan, pid: int | None, before: int) -> list[tuple[str, ...]]:
+    """Return rows of the whole card and of the worker, as the app's meter and nvidia-smi see them."""
     reader = SnapshotReader()
     try:
         seen = reader.read(pid, time.monotonic())
@@ -83,13 +74,20 @@ def _meter(name: str, plan: Plan, report: LoadReport, pid: int | None, before: i
         reader.close()
     held = [reading.process(pid) for reading in seen.gpus]
     metered = sum(each.dedicated_bytes or 0 for each in held if each is not None)
-    names = {gpu.name for gpu in plan.memory.gpus}
-    allocated = sum(row.total_bytes for row in report.allocations if row.device in names)
-    numbers = (
-        sum(gpu.total_bytes for gpu in plan.memory.gpus),
-        allocated,
-        sum(used_on_cards()) - before,
-        metered,
-        used_by(pid) or 0,
-    )
-    return f"| {name} | {' | '.join(f'{number / MIB:.0f}' for number in numbers)} |"
+    planned = sum(gpu.total_bytes for gpu in plan.memory.gpus)
+    return [
+        _row(name, "all", "plan against nvidia-smi", planned, sum(used_on_cards()) - before),
+        _row(name, "worker", "meter against nvidia-smi", metered, used_by(pid) or 0),
+    ]
+
+
+def _row(name: str, device: str, part: str, ours: int, theirs: int, mark: str = "") -> tuple[str, ...]:
+    off = f"{ours / theirs - 1:+.1%}" if theirs else "-"
+    return (name, device, part, f"{ours / MIB:.1f}", f"{theirs / MIB:.1f}", f"{off}{mark}")
+
+
+PLANS = Part(
+    "plans",
+    ("model", "device", "part", "planned MiB", "allocated MiB", "off"),
+    tuple(Step(_name(size, given), 30, partial(_plan_and_load, size, given)) for size, given in _CASES),
+)

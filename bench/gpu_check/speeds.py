@@ -1,87 +1,83 @@
 """Generation with more and more experts in RAM, against the estimate and against llama-bench on the same file."""
 
 import json
+import os
 import statistics
-import subprocess
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
 import psutil
 
-from bench.gpu_check.models import CheckFailed, Models, long_question, running_engine
-from qwendesk.core.options import LoadOptions
+from bench.gpu_check.models import CheckFailed, Models, long_question, run_program, running_engine
+from bench.gpu_check.steps import Found, Part, Step
+from qwendesk.core.options import DecidedOptions, LoadOptions
 from qwendesk.hardware.speed_estimate import speed_at
 from qwendesk.hub.gguf import read_facts
 
-_EXPERTS_IN_RAM = (0, 10, 20, 30, 40)
-_DEPTHS = (2_048, 32_768)
-_WITH_LONG_CHATS = (0,)
+_CASES = ((20, 2_048, 75.0), (10, 2_048, 60.0), (0, 2_048, 45.0), (40, 2_048, 90.0), (0, 32_768, 75.0))
+"""Layers with experts in RAM, tokens in memory, and the step's limit in seconds."""
 _N_TOKENS = 128
-_ROUNDS = 3
-
-
-async def check_speeds(models: Models) -> int:
-    """Print the table. Returns 0."""
-    model = models.random()
-    threads = psutil.cpu_count(logical=False) or 1
-    print("| experts in RAM | depth | estimate, tok/s | worker | llama-bench | ratio | prompt: worker | llama-bench |")
-    print("|--:|--:|--:|--:|--:|--:|--:|--:|", flush=True)
-    for layers in _EXPERTS_IN_RAM:
-        depths = _DEPTHS if layers in _WITH_LONG_CHATS else _DEPTHS[:1]
-        ours = await _ours(model, layers, threads, depths)
-        theirs = _llama_bench(models.llama_bench, model, layers, threads, depths)
-        for depth in depths:
-            mine, peer = ours[depth], theirs.get(depth)
-            low, high = mine.estimate
-            others = (f"{peer[1]:.1f}", f"{mine.decode / peer[1]:.3f}", f"{peer[0]:.0f}") if peer else ("-", "-", "-")
-            print(
-                f"| {layers} | {depth} | {low:.0f}-{high:.0f} | {mine.decode:.1f} | {others[0]} | {others[1]} | "
-                f"{mine.prompt:.0f} | {others[2]} |",
-                flush=True,
-            )
-    return 0
+_ANSWERS = 3
 
 
 class _Speed(msgspec.Struct, frozen=True):
-    """Tokens per second."""
+    """Tokens per second, and with which options."""
 
+    options: DecidedOptions
     estimate: tuple[float, float]
     decode: float
     prompt: float
 
 
-async def _ours(model: Path, layers: int, threads: int, depths: Sequence[int]) -> dict[int, _Speed]:
-    found = {}
+async def _speeds(layers: int, depth: int, models: Models) -> Found:
+    model = models.random()
+    ours = await _ours(model, layers, depth)
+    theirs = await _llama_bench(models.llama_bench, model, ours.options, layers, depth)
+    low, high = ours.estimate
+    others = (f"{theirs:.1f}", f"{ours.decode / theirs:.3f}") if theirs else ("-", "-")
+    row = (str(layers), str(depth), f"{low:.0f}-{high:.0f}", f"{ours.decode:.1f}", *others, f"{ours.prompt:.0f}")
+    return Found((row,))
+
+
+async def _ours(model: Path, layers: int, depth: int) -> _Speed:
     async with running_engine() as engine:
+        threads = psutil.cpu_count(logical=False) or 1
         wanted = LoadOptions(model=str(model), n_ctx=40_960, n_cpu_moe=layers, n_threads=threads, n_gpu_layers="all")
         plan = await engine.plan(wanted)
         machine = await engine.machine()
         await engine.load(plan.options)
         await engine.answer([long_question(64)], 16)  # the first use of each kernel takes longer
-        for depth in depths:
-            estimate = speed_at(read_facts(model), plan.options, plan.memory, machine, depth)
-            # Another first word each time, so that the prompt cache has nothing of it.
-            answers = [await engine.answer([long_question(depth, str(number))], _N_TOKENS) for number in range(_ROUNDS)]
-            found[depth] = _Speed(
-                estimate,
-                statistics.median(stats.decode_tok_s for _, stats in answers),
-                statistics.median(stats.reread_tokens / stats.prefill_s for _, stats in answers),
-            )
-    return found
+        # Another first word each time, so that the prompt cache has nothing of it.
+        answers = [await engine.answer([long_question(depth, str(number))], _N_TOKENS) for number in range(_ANSWERS)]
+    return _Speed(
+        plan.options,
+        speed_at(read_facts(model), plan.options, plan.memory, machine, depth),
+        statistics.median(stats.decode_tok_s for _, stats in answers),
+        statistics.median(stats.reread_tokens / stats.prefill_s for _, stats in answers),
+    )
 
 
-def _llama_bench(
-    program: Path | None, model: Path, layers: int, threads: int, depths: Sequence[int]
-) -> dict[int, tuple[float, float]]:
-    """Return for each depth llama-bench's tokens per second of a prompt after it and of generation after it."""
+async def _llama_bench(
+    program: Path | None, model: Path, options: DecidedOptions, layers: int, depth: int
+) -> float | None:
+    """Return llama-bench's tokens per second of generation at that depth, with the batches of `options`."""
     if program is None:
-        return {}
-    command = [str(program), "-m", str(model), "-ngl", "99", "-ncmoe", str(layers), "-t", str(threads), "-fa", "on"]
-    command += ["-r", str(_ROUNDS), "-p", str(_DEPTHS[0]), "-n", str(_N_TOKENS), "-d", ",".join(map(str, depths))]
-    done = subprocess.run([*command, "-o", "json"], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise CheckFailed(f"llama-bench failed: {done.stderr[-400:]}")
-    rows = json.loads(done.stdout)
-    speeds = {(row["n_depth"], bool(row["n_gen"])): float(row["avg_ts"]) for row in rows}
-    return {depth: (speeds[depth, False], speeds[depth, True]) for depth in depths}
+        return None
+    command = [str(program), "-m", str(model), "-ngl", "99", "-ncmoe", str(layers), "-t", str(options.n_threads)]
+    command += ["-b", str(options.n_batch), "-ub", str(options.n_ubatch), "-fa", "on", "-r", "2", "-p", "0"]
+    done = await run_program([*command, "-n", str(_N_TOKENS), "-d", str(depth), "-o", "json"], os.environ)
+    if done.code:
+        raise CheckFailed(f"llama-bench failed: {done.errors[-400:]}")
+    (row,) = json.loads(done.output)
+    return float(row["avg_ts"])
+
+
+SPEEDS = Part(
+    "speeds",
+    ("layers with experts in RAM", "after", "estimate, tok/s", "worker", "llama-bench", "ratio", "worker's prompt"),
+    tuple(
+        Step(f"experts of {layers} layers in RAM, after {depth} tokens", limit_s, partial(_speeds, layers, depth))
+        for layers, depth, limit_s in _CASES
+    ),
+)

@@ -1,11 +1,13 @@
 """A picture encoded on the GPU and on the CPU by an encoder of real dimensions, and the memory that it takes."""
 
 import hashlib
+from functools import partial
 from pathlib import Path
 
 from PIL import Image, ImageDraw
 
 from bench.gpu_check.models import Models, changed, running_engine
+from bench.gpu_check.steps import Found, Part, Step
 from qwendesk.bench.memory_watch import used_on_cards
 from qwendesk.core.messages import ImagePart, Message, TextPart
 from qwendesk.core.options import LoadOptions
@@ -15,33 +17,44 @@ from qwendesk.hub.gguf import read_facts
 _SIZES = ((640, 480), (1024, 768), (1920, 1080))
 
 
-async def check_vision(models: Models) -> int:
-    """Print the tables. Returns 0."""
+async def _encode(place: str, models: Models) -> Found:
     model = models.random()
     mmproj = models.random_mmproj(read_facts(model).embedding_length)
-    print("| encoder on | picture | tokens | s to first token | card before | loaded | after the picture, MiB |")
-    print("|---|---|--:|--:|--:|--:|--:|", flush=True)
-    memory = []
-    for place in ("gpu", "cpu"):
-        async with running_engine() as engine:
-            before = sum(used_on_cards())
-            plan = await engine.plan(LoadOptions(model=str(model), mmproj=str(mmproj), n_ctx=32_768))
-            report = await engine.load(changed(plan.options, vision=place))
-            loaded = sum(used_on_cards())
-            planned = sum(gpu.vision_bytes for gpu in plan.memory.gpus)
-            allocated = sum(row.vision_bytes for row in report.allocations)
-            memory.append(f"| {place} | {planned / MIB:.0f} | {allocated / MIB:.0f} |")
-            await engine.answer([_question(model.parent, (320, 240), "warm")], 4)
-            for size in _SIZES:
-                _, stats = await engine.answer([_question(model.parent, size, place)], 8)
-                numbers = [f"{each / MIB:.0f}" for each in (before, loaded, sum(used_on_cards()))]
-                print(
-                    f"| {place} | {size[0]}x{size[1]} | {stats.image_tokens} | {stats.ttft_s:.2f} | "
-                    f"{' | '.join(numbers)} |",
-                    flush=True,
-                )
-    print("\n| encoder on | planned MiB | allocated MiB |\n|---|--:|--:|\n" + "\n".join(memory))
-    return 0
+    rows = []
+    async with running_engine() as engine:
+        before = sum(used_on_cards())
+        plan = await engine.plan(LoadOptions(model=str(model), mmproj=str(mmproj), n_ctx=32_768))
+        report = await engine.load(changed(plan.options, vision=place))
+        loaded = sum(used_on_cards())
+        planned = sum(gpu.vision_bytes for gpu in plan.memory.gpus)
+        allocated = sum(row.vision_bytes for row in report.allocations)
+        await engine.answer([_question(model.parent, (320, 240), "warm")], 4)
+        for size in _SIZES:
+            _, stats = await engine.answer([_question(model.parent, size, place)], 8)
+            sizes = (planned, allocated, before, loaded, sum(used_on_cards()))
+            picture = (place, f"{size[0]}x{size[1]}", str(stats.image_tokens), f"{stats.ttft_s:.2f}")
+            rows.append((*picture, *(f"{each / MIB:.0f}" for each in sizes)))
+    return Found(tuple(rows))
+
+
+VISION = Part(
+    "vision",
+    (
+        "encoder on",
+        "picture",
+        "tokens",
+        "s to first token",
+        "planned for it, MiB",
+        "allocated for it",
+        "card before",
+        "loaded",
+        "after the picture",
+    ),
+    (
+        Step("encoder on the GPU", 45, partial(_encode, "gpu")),
+        Step("encoder on the CPU", 90, partial(_encode, "cpu")),
+    ),
+)
 
 
 def _question(folder: Path, size: tuple[int, int], name: str) -> Message:

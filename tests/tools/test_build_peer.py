@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from tools import build_peer
+from tools.setup.cuda_build import CudaBuild
+from tools.setup.cuda_toolkit import CudaToolkit
 from tools.setup.project import engine_version
 
 PROGRAMS = ("llama-server", "llama-perplexity")
@@ -57,9 +59,9 @@ def test_server_is_built_once(
 ) -> None:
     put_cmake(tmp_path, monkeypatch)
 
-    assert build_peer.main() == 0
+    assert build_peer.main([]) == 0
     first = capsys.readouterr().out
-    assert build_peer.main() == 0
+    assert build_peer.main([]) == 0
 
     server = build_peer.peer_server()
     assert server.is_relative_to(engines)
@@ -74,10 +76,27 @@ def test_failed_build_shows_its_last_lines_and_resumes(
 ) -> None:
     put_cmake(tmp_path, monkeypatch, fails=True)
 
-    assert build_peer.main() == 1
+    assert build_peer.main([]) == 1
 
     error = capsys.readouterr().err
     assert "server.cpp: broken" in error
     assert "index.example" not in error
     assert not build_peer.peer_server().exists()
     assert [path.suffix for path in build_peer.peer_server().parent.parent.iterdir()] == [".build"]
+
+
+def test_a_card_gets_llama_bench_and_an_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CMAKE_ARGS", raising=False)
+    (tmp_path / "vendor" / "llama.cpp").mkdir(parents=True)
+    (tmp_path / "vendor" / "llama.cpp" / "CMakeLists.txt").write_text("")
+    toolkit = CudaToolkit(tmp_path / "toolkit", (13, 5), is_fetched=True)
+    peer = build_peer.card_peer(CudaBuild(toolkit, ("90-real",)))
+
+    configure = build_peer.configure_command(peer, tmp_path, tmp_path / "objects")
+    compile_all = build_peer._compile_command(peer, tmp_path / "objects")
+
+    assert peer.folder.name == f"cuda-90-real-{engine_version()}"
+    architectures = [each for each in configure if each.startswith("-DCMAKE_CUDA_ARCHITECTURES=")]
+    assert architectures[-1] == "-DCMAKE_CUDA_ARCHITECTURES=90-real", "CMake takes the last one"
+    assert {"-DGGML_CUDA=ON", "-DGGML_CUDA_NO_VMM=ON", "-DGGML_NATIVE=OFF", "-DBUILD_SHARED_LIBS=ON"} <= set(configure)
+    assert compile_all[compile_all.index("--target") + 1 : compile_all.index("--parallel")] == ["llama-bench", "mtmd"]
