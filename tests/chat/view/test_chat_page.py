@@ -7,8 +7,6 @@ import pytest
 from PySide6.QtCore import QEvent, QMimeData, QObject, Qt
 from PySide6.QtWidgets import QApplication, QPushButton, QTextBrowser, QWidget
 
-from qwendesk.chat.view.thread.thread_controller import waiting_text
-from qwendesk.engine.protocol import PromptProgress, WaitsFor
 from qwendesk.engine.state import Phase
 from qwendesk.widgets.theme_keeper import ThemeKeeper
 from tests.fakes.engine import DEMO_REPORT, FakeEngineClient, ScriptedAnswer
@@ -361,41 +359,3 @@ async def test_page_shortcuts_move_the_focus_to_the_page(desk: Desk) -> None:
         assert not desk.window.top_bar.isAncestorOf(focus)
     desk.press(Qt.Key.Key_1, Qt.KeyboardModifier.ControlModifier)
     assert desk.composer_text.hasFocus()
-
-
-WAITS_FOR_ANSWER = WaitsFor(id=7, program="Claude Code", done=1_311, prompt_tokens=500, max_tokens=1_000)
-
-
-@pytest.mark.parametrize(
-    ("changes", "text"),
-    [
-        ({}, "Claude Code comes first: its answer is at token 812 of at most 1,000"),
-        ({"max_tokens": -1}, "Claude Code comes first: its answer is at token 812"),
-        ({"done": 200}, "Claude Code comes first: 40% of its prompt is processed"),
-        ({"program": "", "done": 499}, "Another program comes first: 99% of its prompt is processed"),
-    ],
-)
-def test_the_text_of_what_a_question_waits_for(changes: dict[str, object], text: str) -> None:
-    assert waiting_text(msgspec.structs.replace(WAITS_FOR_ANSWER, **changes)) == text
-
-
-async def test_a_question_that_waits_for_a_program_says_so_until_it_is_its_turn(desk: Desk) -> None:
-    desk.client.answers.append(ScriptedAnswer(text="Here I am.", tokens_per_second=2))
-    desk.send("Are you there?")
-    await desk.until(lambda: bool(desk.client.asked))
-    question = desk.client.asked[0].id
-    desk.client.publish(msgspec.structs.replace(WAITS_FOR_ANSWER, id=question))
-    assert desk.text_of("thread.status.1").startswith("Claude Code comes first")
-    # The program's own progress is not the question's.
-    desk.client.publish(PromptProgress(id=question + 1, done=5, total=10, reused=0))
-    assert desk.parts.engine.state.waits_for is not None
-    desk.client.publish(PromptProgress(id=question, done=0, total=10, reused=0))
-    assert desk.parts.engine.state.waits_for is None
-    await desk.until(lambda: not desk.parts.chat.busy)
-    assert words_in(desk, "thread.message.1").strip() == "Here I am."
-
-
-async def test_an_engine_that_stops_lets_nothing_wait_for_a_program(desk: Desk) -> None:
-    desk.client.publish(WAITS_FOR_ANSWER)
-    desk.client.kill()
-    assert desk.parts.engine.state.waits_for is None
