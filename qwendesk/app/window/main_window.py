@@ -36,6 +36,7 @@ from qwendesk.widgets.bind import bind, bind_field, follow
 from qwendesk.widgets.drag_and_drop import DropTarget
 from qwendesk.widgets.file_dialogs import ask_for_file
 from qwendesk.widgets.icons import icon
+from qwendesk.widgets.input_method import CompositionGuard
 from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.notice import Notice
 from qwendesk.widgets.tab_order import focus_nearby, focus_next, lost_focus
@@ -89,6 +90,8 @@ class MainWindow(QMainWindow):
         self._connect(navigation)
         self._connect_chat(chat)
         bind(self, engine.observed, self._on_engine)
+        if isinstance(app := QApplication.instance(), QApplication):
+            CompositionGuard(app, self)
         self._composer_focus = ComposerFocus(self, self.chat_page.composer, engine)
         self.chat_page.composer.setFocus()
 

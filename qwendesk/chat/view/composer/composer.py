@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
-from PySide6.QtGui import QAction, QIcon
+from PySide6.QtGui import QAction, QGuiApplication, QIcon
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from qwendesk.chat.view.composer.attachments import Attachments, AttachmentShelf
@@ -277,10 +277,11 @@ class Composer(QFrame):
             self.stop_asked.emit()
         else:
             self.text.setFocus()  # before the button is disabled, which would move the focus somewhere else
+            QGuiApplication.inputMethod().commit()  # what is still being composed belongs to the message
             self._submit()
 
     def _update_send(self) -> None:
-        has_content = bool(self.text.toPlainText().strip() or self.attachments.items)
+        has_content = bool(self.text.toPlainText().strip() or self.text.is_composing or self.attachments.items)
         self._send.setEnabled(not self._is_stopping and (self._busy or has_content))
 
     def _notice_above_text(self) -> ComposerNotice:

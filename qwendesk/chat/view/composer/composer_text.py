@@ -53,6 +53,11 @@ class ComposerText(QPlainTextEdit):
         with_pictures = tr("Ask anything, or drop a picture, a PDF, text or code")
         self.setPlaceholderText(with_pictures if can_see else tr("Ask anything, or drop a PDF, text or code"))
 
+    @property
+    def is_composing(self) -> bool:
+        """Whether an input method composes text here, which `toPlainText` has only once it is committed."""
+        return bool(self.textCursor().block().layout().preeditAreaText())
+
     def fit_height(self) -> None:
         fit_height(self, most=_MAX_LINES, extra=7)
 
