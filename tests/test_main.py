@@ -14,6 +14,7 @@ from qwendesk.__main__ import main
     [
         ([], "window"),
         (["--theme", "dark"], "window"),
+        (["--lang", "zh"], "window"),
         (["photo.png"], "window"),
         (["/models/Some.gguf", "other.png"], "window"),
         (["..\\folder\\notes"], "window"),

@@ -1,8 +1,8 @@
 """The texts of the window for translators: `python -m tools.i18n` lists what each language lacks.
 
-`python -m tools.i18n update CODE` rewrites resources/i18n/CODE.json: every text of the sources in alphabetical order,
-so that moved code changes nothing, "" where a translation is missing, without unused texts. A new CODE makes a new
-file.
+`python -m tools.i18n update` rewrites the files in resources/i18n: every text of the sources in alphabetical order, so
+that moved code changes nothing, "" where a translation is missing, without unused texts. `update CODE` rewrites that
+of one language; a new CODE makes a new file.
 """
 
 import argparse
@@ -131,10 +131,12 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.i18n", description="Texts for translators.")
     commands = parser.add_subparsers(dest="command")
     commands.add_parser("check", help="list what each language lacks (done without a command, too)")
-    commands.add_parser("update", help="write a language's file anew").add_argument("code", help="such as de or pt_BR")
+    update = commands.add_parser("update", help="write the languages' files anew")
+    update.add_argument("codes", nargs="*", metavar="CODE", help="such as de or pt_BR; without one, every language")
     arguments = parser.parse_args(argv)
     if arguments.command == "update":
-        _update(arguments.code)
+        for code in arguments.codes or sorted(file.stem for file in languages_folder().glob("*.json")):
+            _update(code)
         return 0
     return _check()
 

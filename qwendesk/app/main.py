@@ -79,9 +79,9 @@ def _restart_command(options: argparse.Namespace) -> tuple[str, ...]:
 
 async def _run(app: QApplication, options: argparse.Namespace, instance: SingleInstance | None) -> int:
     leftovers = take_leftovers()
-    ThemeKeeper(app, options.theme or "system")
     engines, settings = installed_engines(is_safe=options.safe), SettingsService(is_safe=options.safe)
-    show_language(app, settings.options.language)
+    show_language(app, options.lang or settings.options.language)
+    ThemeKeeper(app, options.theme or "system")
     decide = decide_on_cpu if options.safe else None
     parts = build(engines.client(), engines=engines, settings=settings, decide=decide)
     remembers = not options.demo_tour and not options.safe
@@ -207,6 +207,9 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     themes: tuple[ThemeChoice, ...] = ("dark", "light", "contrast", "system")
     parser = argparse.ArgumentParser(prog="qwendesk", description="Run Qwen 3.5, 3.6 and 3.8 at home, in a window.")
     parser.add_argument("--theme", choices=themes, help="the window's colours (default: as in the settings)")
+    parser.add_argument(
+        "--lang", metavar="CODE", help="the window's language, such as de or zh (default: as in the settings)"
+    )
     parser.add_argument(
         "--demo-tour",
         action="store_true",

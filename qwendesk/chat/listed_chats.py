@@ -19,7 +19,7 @@ from qwendesk.chat.tree_edits import new_id
 from qwendesk.core.chats import ChatSettings, ChatSummary, Folder
 from qwendesk.core.errors import FailureGuard
 from qwendesk.core.json_decoding import decode_json
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import name_order, tr
 from qwendesk.store.chats import ChatStore
 from qwendesk.store.database import StoreFailure
 from qwendesk.store.opening import Store
@@ -198,7 +198,7 @@ class FolderList:
     def save(self, folder: Folder) -> Folder:
         """Add a folder, or rename the one with its id."""
         others = [each for each in self._folders if each.id != folder.id]
-        self._folders = tuple(sorted((*others, folder), key=lambda each: (each.name.casefold(), each.id)))
+        self._folders = tuple(sorted((*others, folder), key=lambda each: (name_order(each.name), each.id)))
         if self._store is not None:
             self._writes.add(self._store.save_folder(folder))
         self._changed()

@@ -21,7 +21,7 @@ from qwendesk.core.json_file import BackgroundWriter, JsonFile, NewerFormat
 from qwendesk.core.observed import Observed
 from qwendesk.core.presets import Style, sampling
 from qwendesk.core.settings import apply_assignments
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import name_order, tr
 
 _FORMAT, _VERSION = "qwendesk-presets", 1
 _MAX_BYTES = 10_000_000
@@ -88,7 +88,7 @@ class PresetsService:
     @property
     def all(self) -> tuple[SamplingPreset, ...]:
         """The user's own presets, in alphabetical order."""
-        return tuple(sorted(self._presets, key=lambda preset: preset.name.casefold()))
+        return tuple(sorted(self._presets, key=lambda preset: name_order(preset.name)))
 
     async def close(self) -> None:
         """Return when the last change is written."""
@@ -165,7 +165,7 @@ class PresetsService:
 
     @property
     def _names(self) -> tuple[str, ...]:
-        return tuple(sorted((preset.name for preset in self._presets), key=str.casefold))
+        return tuple(sorted((preset.name for preset in self._presets), key=name_order))
 
     def _sampling_values(self) -> dict[str, str]:
         """Return the open chat's values of the options that a style, its preset or an override sets."""

@@ -8,7 +8,7 @@ from qwendesk.core import paths
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.json_file import BackgroundWriter, JsonFile
 from qwendesk.core.observed import Observed
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import name_order, tr
 
 _MAX_NAME_LENGTH = 80
 
@@ -119,7 +119,7 @@ class PromptLibrary:
 
     @property
     def _all(self) -> tuple[SavedPrompt, ...]:
-        return (*sorted(self._own, key=lambda prompt: prompt.name.casefold()), *BUILT_IN)
+        return (*sorted(self._own, key=lambda prompt: name_order(prompt.name)), *BUILT_IN)
 
     def _find(self, name: str) -> SavedPrompt:
         found = next((prompt for prompt in self._own if prompt.name == name), None)

@@ -21,6 +21,7 @@ _WINDOW = """\
 Without a command, QwenDesk opens its window. Options of the window:
   FILE ...                attach these files; a .gguf file is offered for loading
   --theme THEME           dark, light, contrast or system
+  --lang CODE             the window's language: such as de or zh
   --safe                  start with default settings, on the CPU, without a model or chat
   --demo-tour             ask the demo model a question and show it a picture, then quit
   --screenshot FILE       with --demo-tour: save a picture of the window

@@ -14,7 +14,7 @@ import msgspec
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import Entry, table
-from qwendesk.core.translation import mark, tr
+from qwendesk.core.translation import join_sentences, mark, tr
 
 Program = Literal["llama.cpp", "ollama", "vllm", "sglang", "mlx", "hf"]
 
@@ -406,7 +406,7 @@ def flag_note(query: str) -> str:
         for key in sorted(found.keys)
         if key in answer_options
     ]
-    return " ".join(dict.fromkeys(sentences))
+    return join_sentences(*dict.fromkeys(sentences))
 
 
 @functools.lru_cache(maxsize=256)

@@ -6,11 +6,11 @@ affected texts are shown in English.
 
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from pathlib import Path
 from string import Formatter
 from types import MappingProxyType
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -21,6 +21,8 @@ from qwendesk.core.paths import resources_folder
 # Separates the forms for one and for many in the source of a text with a count.
 FORM_SEPARATOR = "|"
 _WORD_JOINER = "\u2060"
+# After these marks no blank is written: they are as wide as a letter of Chinese, and half of that is empty.
+_FULL_WIDTH_ENDS = "。！？；：，、）"
 
 
 class Translator(Protocol):
@@ -31,11 +33,18 @@ class Translator(Protocol):
 class _InstalledTranslator:
     translator: Translator | None = None
     language = "en"
+    sort_key: Callable[[str], Any] = str.casefold
 
 
-def install_translator(translator: Translator | None, language: str = "en") -> None:
-    """Use `translator` for all texts from now on, or English if it is None. `language` is the language's code."""
+def install_translator(
+    translator: Translator | None, language: str = "en", sort_key: Callable[[str], Any] = str.casefold
+) -> None:
+    """Use `translator` for all texts from now on, or English if it is None.
+
+    `language` is the language's code, and `sort_key` orders names as that language does.
+    """
     _InstalledTranslator.translator, _InstalledTranslator.language = translator, language
+    _InstalledTranslator.sort_key = staticmethod(sort_key)
 
 
 def installed_language() -> str:
@@ -56,6 +65,25 @@ def tr_n(one: str, many: str, count: int, *values: object) -> str:
     """Return the form of a text that fits `count`, which replaces {0} (as 12,345); `values` replace {1}, {2}, ..."""
     translated = _translation(f"{one}{FORM_SEPARATOR}{many}", count) or (one if count == 1 else many)
     return translated.format(show_count(count), *values)
+
+
+def name_order(name: str) -> Any:
+    """Return the key by which a list of the user's own names is sorted: Chinese ones by their sound, for example."""
+    return _InstalledTranslator.sort_key(name)
+
+
+def join_list(items: Iterable[str]) -> str:
+    """Return a list as the language writes it, "a, b, c", without empty items."""
+    return tr(", ").join(item for item in items if item)
+
+
+def join_sentences(*sentences: str) -> str:
+    """Return sentences as one text, without empty ones. There is no blank after Chinese marks."""
+    joined = ""
+    for sentence in filter(None, sentences):
+        gap = "" if not joined or joined[-1] in _FULL_WIDTH_ENDS else " "
+        joined = f"{joined}{gap}{sentence}"
+    return joined
 
 
 def mark(text: str) -> str:
@@ -128,6 +156,8 @@ class Language(msgspec.Struct, frozen=True):
     plural: str = "one"
     """A key of PLURALS."""
     direction: Literal["ltr", "rtl"] = "ltr"
+    fonts: tuple[str, ...] = ()
+    """Font families for letters that the window's font may lack, the best first. Only installed ones are used."""
 
     def translate(self, source: str, count: int = -1) -> str | None:
         found = self.texts.get(source)
@@ -206,12 +236,14 @@ def placeholders(text: str) -> set[str]:
 def choose_language(wanted: str, available: Sequence[str], system: Sequence[str]) -> str:
     """Return the code of the language to show: `wanted` if available, else English.
 
-    If `wanted` is "", return the first available one of `system`, the system's language codes by preference, such as
-    "de-AT".
+    "zh" finds "zh_Hans". If `wanted` is "", return the first available one of `system`, the system's language codes by
+    preference, such as "de-AT": the system names the script where it matters, so that whoever reads Traditional
+    Chinese ("zh-Hant-TW") isn't given Simplified ("zh_Hans").
     """
     for code in [wanted] if wanted else system:
         name = code.replace("-", "_")
         for candidate in (name, name.split("_")[0]):
             if candidate in available:
                 return candidate
-    return ENGLISH
+    variants = [code for code in available if wanted and code.startswith(f"{wanted}_")]
+    return variants[0] if variants else ENGLISH

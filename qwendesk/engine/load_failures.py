@@ -17,7 +17,7 @@ import msgspec
 
 from qwendesk.core.failures import EngineExit, LoadFailure, LoadFailureKind
 from qwendesk.core.options import LoadOptions
-from qwendesk.core.translation import mark, tr
+from qwendesk.core.translation import join_sentences, mark, tr
 from qwendesk.engine.protocol import GRAMMAR_EXIT_CODE, LoadRefused
 
 _HOST_BUFFER = r"(?:CPU\w*|\w+_Host|AMX|ACCEL|BLAS)"
@@ -246,8 +246,8 @@ def _plain_words(refused: LoadRefused | EngineExit, file: str) -> tuple[str, str
             title, advice = tr("A LoRA adapter can't be used"), tr("Check the option “LoRA adapters”.")
         case _:
             title, advice = tr("The model couldn't be loaded"), tr("The engine's own lines below say more.")
-            return title, f"{tr('{0}: {1}', file, refused.sentence)} {advice}"
-    return title, f"{refused.sentence} {advice}"
+            return title, join_sentences(tr("{0}: {1}", file, refused.sentence), advice)
+    return title, join_sentences(refused.sentence, advice)
 
 
 # Where Microsoft offers the Visual C++ runtime, which a fresh Windows lacks.

@@ -16,7 +16,7 @@ from qwendesk.core.links import BehindLink, remove_tree
 from qwendesk.core.observed import Observed
 from qwendesk.core.options import DecidedOptions
 from qwendesk.core.permissions import make_folder
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import join_list, tr
 from qwendesk.engine.client import WorkerClient
 from qwendesk.engine.contract import BenchClient, EngineClient
 from qwendesk.engine.dry_run import ask_engine
@@ -389,7 +389,7 @@ def _check_files(candidate: EngineTrial) -> EngineTrial:
         return candidate
     return msgspec.structs.replace(
         candidate,
-        reason=tr("These files are damaged or were changed: {0}. Install the engine again.", ", ".join(wrong)),
+        reason=tr("These files are damaged or were changed: {0}. Install the engine again.", join_list(wrong)),
     )
 
 

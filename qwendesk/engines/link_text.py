@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from qwendesk.core.number_format import show_decimal
-from qwendesk.core.translation import tr, tr_n
+from qwendesk.core.translation import join_sentences, tr, tr_n
 from qwendesk.core.units import GIB, show_bytes, show_duration
 from qwendesk.hardware.gpu_links import LinkReport, link_reports
 from qwendesk.hardware.snapshot import GpuReading
@@ -33,7 +33,7 @@ def link_text(report: LinkReport, weights_bytes: int = 0) -> str:
         sentences.append(tr("That is enough for everything."))
     elif report.speed in ("enough", "slow"):
         sentences.append(tr("If experts are in RAM, long prompts take longer, because experts are copied over it."))
-    return " ".join(sentence for sentence in sentences if sentence)
+    return join_sentences(*sentences)
 
 
 def _rate(report: LinkReport) -> str:

@@ -16,7 +16,7 @@ from qwendesk.core.model_titles import model_title
 from qwendesk.core.option_rules import conflicts
 from qwendesk.core.options import DecidedOptions, LoadOptions
 from qwendesk.core.plan import DriveKind, MachineMemory, MemoryUse, Plan
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import join_sentences, tr
 from qwendesk.core.units import GIB, show_bytes
 from qwendesk.engine.protocol import Devices, LoadReport
 from qwendesk.hardware.drives import drive_of
@@ -142,7 +142,7 @@ def refusal(plan: Plan, requested: LoadOptions) -> LoadFailure | None:
     failure = _failure(requested, plan)
     if plan.nearest is None:
         return failure
-    sentence = f"{failure.sentence} {nearest_text(requested, plan.nearest)}"
+    sentence = join_sentences(failure.sentence, nearest_text(requested, plan.nearest))
     return msgspec.structs.replace(failure, sentence=sentence, nearest=plan.nearest)
 
 
@@ -274,7 +274,7 @@ def _failure(options: LoadOptions, plan: Plan) -> LoadFailure:
     )  # fmt: skip
     if options.load_mode != "mmap":
         hint = tr("With the load mode mmap it would load anyway, but very slowly: the rest is read from disk.")
-        sentence = f"{sentence} {hint}"
+        sentence = join_sentences(sentence, hint)
     return LoadFailure("out_of_ram", tr("Not enough memory"), sentence)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.engine_manifest import BEST_FIRST, Backend, EnginePack
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import join_sentences, tr
 from qwendesk.engines.packs import PackState
 from qwendesk.hardware.engine_gpus import gpus_for_models, sees_card
 from qwendesk.hardware.snapshot import GpuReading, Vendor
@@ -106,7 +106,7 @@ def slower_on_vulkan(gpus: Sequence[GpuReading], *, has_run_cmd: bool = False) -
         found.name or "",
     )
     hip = tr("AMD's own engine may be faster, but was never tried with QwenDesk: enter set ENGINE=hip before run.cmd.")
-    return f"{sentence} {hip}" if has_run_cmd else sentence
+    return join_sentences(sentence, hip) if has_run_cmd else sentence
 
 
 def _nvidia(gpus: Sequence[GpuReading]) -> list[GpuReading]:

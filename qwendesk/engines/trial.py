@@ -16,7 +16,7 @@ from qwendesk.core.failures import EngineExit, LoadFailure
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import text_message
 from qwendesk.core.options import LoadOptions, decided_options
-from qwendesk.core.translation import mark, tr
+from qwendesk.core.translation import join_list, join_sentences, mark, tr
 from qwendesk.engine import load_failures
 from qwendesk.engine.client import WorkerClient, WorkerTimeouts
 from qwendesk.engine.contract import BenchClient, EngineClient
@@ -108,7 +108,7 @@ def reason_not_startable(manifest: EngineManifest, package_version: str, feature
     if features is None:
         return tr("This system doesn't tell what its CPU can do.") if manifest.cpu_needs else ""
     missing = [need for need in manifest.cpu_needs if need not in features]
-    return tr("It needs a newer CPU (with {0}).", ", ".join(missing)) if missing else ""
+    return tr("It needs a newer CPU (with {0}).", join_list(missing)) if missing else ""
 
 
 def trial_client(engine: EngineFolder | None) -> BenchClient:
@@ -143,7 +143,7 @@ def missing_libraries(backend: Backend, system: Path, program: Path) -> str:
         return ""
     return tr(
         "Microsoft's Visual C++ runtime is missing ({0}): install it from {1}.",
-        ", ".join(missing),
+        join_list(missing),
         load_failures.RUNTIME_ADDRESS,
     )
 
@@ -237,7 +237,7 @@ def _no_card_reason(engine: EngineFolder | None) -> str:
     sentence = tr("It runs, but finds no graphics card that it can use.")
     if engine is None or not engine.manifest.minimum_driver:
         return sentence
-    return f"{sentence} {tr('It needs graphics driver {0} or newer.', engine.manifest.minimum_driver)}"
+    return join_sentences(sentence, tr("It needs graphics driver {0} or newer.", engine.manifest.minimum_driver))
 
 
 def exit_reason(engine_exit: EngineExit) -> str:

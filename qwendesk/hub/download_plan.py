@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 import msgspec
 
 from qwendesk.core.file_names import Shard, is_mmproj_name, model_name, quant_in_name, sizes_in
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import join_list, tr
 from qwendesk.hub.companion_pairing import QUANT_ORDER
 from qwendesk.hub.network import HubError
 from qwendesk.hub.remote import Hub, RemoteFile
@@ -31,7 +31,7 @@ def plan_download(hub: Hub, repo: str, path: str, *, with_mmproj: bool) -> Downl
     files = hub.files(repo)
     wanted = next((file for file in files if file.path == path), None)
     if wanted is None:
-        names = ", ".join(file.path for file in files)
+        names = join_list(file.path for file in files)
         sentence = (
             tr("{0} has no {1}. It has: {2}.", repo, path, names) if names else tr("{0} has no GGUF files.", repo)
         )

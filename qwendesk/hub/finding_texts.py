@@ -13,7 +13,7 @@ import msgspec
 
 from qwendesk.core.model_facts import BASE_MODEL, NO_TEMPLATE
 from qwendesk.core.number_format import show_count, show_date
-from qwendesk.core.translation import mark, tr
+from qwendesk.core.translation import join_list, mark, tr
 from qwendesk.core.units import show_bytes
 
 FindingCode = Literal[
@@ -486,7 +486,7 @@ def shown_value(name: str, value: Value) -> str:
     the catalog.
     """
     if isinstance(value, tuple):
-        names = ", ".join(value[:_MAX_NAMES])
+        names = join_list(value[:_MAX_NAMES])
         return names if len(value) <= _MAX_NAMES else tr("{0} and {1} more", names, show_count(len(value) - _MAX_NAMES))
     if isinstance(value, int):
         return show_bytes(value) if name.endswith("size") else show_count(value)

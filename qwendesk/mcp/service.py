@@ -8,7 +8,7 @@ import msgspec
 
 from qwendesk.core.app_options import AppOptions
 from qwendesk.core.observed import Observed
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import join_list, tr
 from qwendesk.mcp.host_connection import McpRefused
 from qwendesk.mcp.host_protocol import Answered, Launch, ProgressNote
 from qwendesk.mcp.server import McpServerState, RunningMcpServer, ServerProblem
@@ -174,7 +174,7 @@ class McpService:
         missing = [name for name, value in secrets.items() if not value]
         if missing:
             raise ServerProblem(
-                tr("{0} has no value for {1}. Enter it in the server's settings.", config.name, ", ".join(missing))
+                tr("{0} has no value for {1}. Enter it in the server's settings.", config.name, join_list(missing))
             )
         return config.launch(secrets, self._app.value.proxy)
 

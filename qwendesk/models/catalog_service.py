@@ -12,7 +12,7 @@ from qwendesk.core.app_options import AppOptions
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.number_format import show_date
 from qwendesk.core.observed import Observed
-from qwendesk.core.translation import tr, tr_n
+from qwendesk.core.translation import join_sentences, tr, tr_n
 from qwendesk.core.weekly import is_due, repeat_hourly
 from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.catalog_schema import SpeedReport
@@ -284,4 +284,4 @@ def result_text(state: CatalogState) -> str:
         tr_n("{0} file was replaced.", "{0} files were replaced.", changes.n_replaced) if changes.n_replaced else "",
         tr_n("{0} file was removed.", "{0} files were removed.", changes.n_removed) if changes.n_removed else "",
     ]
-    return " ".join(part for part in parts if part) or tr("Nothing has changed.")
+    return join_sentences(*parts) or tr("Nothing has changed.")

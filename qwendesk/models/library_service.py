@@ -12,7 +12,7 @@ from qwendesk.core.json_file import run_in_thread
 from qwendesk.core.links import real_path
 from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import join_list, tr
 from qwendesk.hub.header_cache import HeaderCache
 from qwendesk.hub.library import Library, LibraryModel, model_at, scan
 from qwendesk.hub.library_places import (
@@ -133,7 +133,7 @@ class LibraryService:
             sentence = tr('There is no model "{0}". `qwendesk models list` shows all models.', wanted)
             raise QwenDeskError(tr("Model not found"), sentence)
         if len(found) > 1:
-            paths = ", ".join(each.path for each in found)
+            paths = join_list(each.path for each in found)
             sentence = tr("Several models are called {0}: {1}. Use the path instead.", wanted, paths)
             raise QwenDeskError(tr("Several models have this name"), sentence)
         return found[0]

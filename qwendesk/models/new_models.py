@@ -20,7 +20,7 @@ from qwendesk.core.json_file import JsonFile
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.model_titles import gguf_words, model_title
 from qwendesk.core.presets import family_of_file
-from qwendesk.core.translation import tr, tr_n
+from qwendesk.core.translation import join_list, tr, tr_n
 from qwendesk.hardware.plan_text import like_family_text
 from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.catalog_schema import Licence
@@ -384,7 +384,7 @@ def files_note(model: NewModel) -> str:
     programs = dict.fromkeys(each.program for each in model.items if each.program)
     if programs:
         return tr_n(
-            "{0} of its files is made for {1}.", "{0} of its files are made for {1}.", n_unusable, ", ".join(programs)
+            "{0} of its files is made for {1}.", "{0} of its files are made for {1}.", n_unusable, join_list(programs)
         )
     return tr_n("{0} of its files can't be used here.", "{0} of its files can't be used here.", n_unusable)
 

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from qwendesk.core.number_format import show_decimal
-from qwendesk.core.translation import mark, tr, tr_n
+from qwendesk.core.translation import join_sentences, mark, tr, tr_n
 from qwendesk.core.units import MIB, show_bytes, show_rate, show_tokens
 from qwendesk.models.expected_speed import SpeedSource
 from qwendesk.models.fit import FitLabel
@@ -120,7 +120,7 @@ def _why_quality(choice: Choice, _is_first: bool) -> str:
         loss = tr("A model of this size loses little in {0}.", quant)
     else:
         loss = tr("{0} loses little to quantization.", quant)
-    return " ".join(filter(None, (result, loss, _place_text(fit))))
+    return join_sentences(result, loss, _place_text(fit))
 
 
 def _place_text(fit: FitLabel) -> str:

@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Final
 
 from qwendesk.core.number_format import show_decimal
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import join_list, tr
 from qwendesk.core.units import show_bytes, show_rate, show_tokens
 from qwendesk.models.fit import FitLabel, Pc
 from qwendesk.models.purpose_texts import speed_text
@@ -58,7 +58,7 @@ def why_not(purpose: Purpose, model: str, offers: Sequence[Offer], choices: Sequ
 def numbers_text(choice: Choice) -> str:
     """Return what the rules compare, in a line: "GPQA Diamond 86.0, about 118 tok/s (reported), context of 128K"."""
     result = f"{REASONING} {show_decimal(choice.score, 1)}" if choice.score else tr("no result of {0}", REASONING)
-    return ", ".join((result, tr("about {0}", speed_text(choice)), tr("context of {0}", show_tokens(_n_ctx(choice)))))
+    return join_list((result, tr("about {0}", speed_text(choice)), tr("context of {0}", show_tokens(_n_ctx(choice)))))
 
 
 def _n_ctx(choice: Choice) -> int:
@@ -145,7 +145,7 @@ def _unsuited(purpose: Purpose, choice: Choice) -> str:
     usable = [each for each in choice.offer.quants if not each.flag and each.fit.fits and each.quant in BEST_FIRST]
     better = [each for each in usable if each.quant not in COARSE]
     if not better:
-        names = ", ".join(each.quant for each in usable)
+        names = join_list(each.quant for each in usable)
         return tr("Only its small quants fit ({0}), which make more mistakes.", names)
     fastest = max(better, key=lambda each: each.likely_tok_s)
     if purpose in ("deep", "quality") and fastest.likely_tok_s < SLOWEST_TOK_S:

@@ -10,7 +10,7 @@ import msgspec
 
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.json_decoding import decode_json
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import join_sentences, tr
 
 _LONGEST_QUOTE: Final = 300
 _MOST_DIGITS: Final = 6
@@ -181,19 +181,19 @@ def _by_status(server: str, status: int, message: str, retry_after: str) -> Serv
     said = tr("It says: {0}", message) if message else ""
     if status == 404:
         sentence = tr("{0} has no OpenAI-compatible API at this address. Check the address.", server)
-        return ServerError(tr("Not found"), " ".join(filter(None, (sentence, said))))
+        return ServerError(tr("Not found"), join_sentences(sentence, said))
     if status == 429:
         is_number = retry_after.isascii() and retry_after.isdecimal() and len(retry_after) <= _MOST_DIGITS
         wait = tr("Try again in {0} s.", retry_after) if is_number else tr("Try again in a moment.")
-        return ServerError(tr("Too busy"), " ".join((tr("{0} has too many requests now.", server), wait)))
+        return ServerError(tr("Too busy"), join_sentences(tr("{0} has too many requests now.", server), wait))
     if status == 503:
         sentence = tr("{0} isn't ready, perhaps it is still loading its model. Try again in a moment.", server)
-        return ServerError(tr("Not ready"), " ".join(filter(None, (sentence, said))))
+        return ServerError(tr("Not ready"), join_sentences(sentence, said))
     if status >= 500:
         sentence = tr("{0} failed with error {1}. Its own log says more.", server, status)
-        return ServerError(tr("The server failed"), " ".join(filter(None, (sentence, said))))
+        return ServerError(tr("The server failed"), join_sentences(sentence, said))
     sentence = tr("{0} refused the request with error {1}.", server, status)
-    return ServerError(tr("Refused"), " ".join(filter(None, (sentence, said))))
+    return ServerError(tr("Refused"), join_sentences(sentence, said))
 
 
 def _message_in(body: bytes) -> tuple[str, str]:

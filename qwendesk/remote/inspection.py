@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from qwendesk.core.generation_options import REASONING_EFFORTS
-from qwendesk.core.translation import mark, tr
+from qwendesk.core.translation import join_list, mark, tr
 from qwendesk.engine.protocol import TemplateAbilities
 from qwendesk.remote.connection import Connection
 from qwendesk.remote.dialects import ServerKind
@@ -175,7 +175,7 @@ async def inspect_model(connection: Connection, kind: ServerKind, name: str) -> 
 
 
 def _chosen(server: str, models: Sequence[ModelOnServer], name: str) -> ModelOnServer:
-    known = ", ".join(each.name for each in models[:8]) or tr("none")
+    known = join_list(each.name for each in models[:8]) or tr("none")
     if not name:
         loaded = [each for each in models if each.is_loaded]
         for few in (models, loaded):

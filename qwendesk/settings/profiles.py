@@ -16,7 +16,7 @@ from qwendesk.core.json_file import BackgroundWriter, JsonFile
 from qwendesk.core.observed import Observed, Subscribers
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import check, table
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import join_list, name_order, tr
 
 _MOST_BYTES = 1024**2
 _FORMAT = "qwendesk-profile"
@@ -82,7 +82,7 @@ class ProfilesService:
         return _usable(self._of(model).values)
 
     def names(self, model: str) -> tuple[str, ...]:
-        return tuple(sorted(self._of(model).named, key=str.casefold))
+        return tuple(sorted(self._of(model).named, key=name_order))
 
     def save_changes(self, model: str, changes: Mapping[str, Any]) -> None:
         """Save `changes` as the load options of `model`. Options at their defaults need not be included."""
@@ -132,7 +132,7 @@ class ProfilesService:
         unusable = [key for key in values if key not in _usable(values)]
         if unusable:
             sentence = tr(
-                "{0} has values that can't be used here: {1}. Nothing was changed.", file.name, ", ".join(unusable)
+                "{0} has values that can't be used here: {1}. Nothing was changed.", file.name, join_list(unusable)
             )
             raise QwenDeskError(tr("Profile not imported"), sentence)
         self._put(model, msgspec.structs.replace(self._of(model), values=values))

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.permissions import make_folder, touch
-from qwendesk.core.translation import mark, tr
+from qwendesk.core.translation import join_sentences, mark, tr
 from qwendesk.store import checks
 from qwendesk.store.backups import Backup, BackupStopped, is_due, make_backup
 from qwendesk.store.checks import Findings, examine, header_problem
@@ -363,12 +363,12 @@ def store_failures(outlook: str = _SAVED_LATER, title: str = NOT_SAVED) -> Itera
         code = _code(error)
         if code in _DAMAGE:
             raise DamagedStore(tr(DAMAGED), tr(_RECOVERED_LATER, error)) from error
-        raise StoreFailure(tr(title), f"{_sentence(code, error)} {tr(outlook)}") from error
+        raise StoreFailure(tr(title), join_sentences(_sentence(code, error), tr(outlook))) from error
     except OSError as error:
         problem = tr(
             "The chats folder can't be used: {0}. Check its disk and permissions.", error.strerror or str(error)
         )
-        raise StoreFailure(tr(title), f"{problem} {tr(outlook)}") from error
+        raise StoreFailure(tr(title), join_sentences(problem, tr(outlook))) from error
 
 
 def _sentence(code: int, error: sqlite3.Error) -> str:

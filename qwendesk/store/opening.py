@@ -18,7 +18,7 @@ from qwendesk.core.files import locked, replace, write_whole
 from qwendesk.core.links import is_link
 from qwendesk.core.number_format import show_date
 from qwendesk.core.permissions import create_own, make_folder
-from qwendesk.core.translation import mark, tr, tr_n
+from qwendesk.core.translation import join_list, join_sentences, mark, tr, tr_n
 from qwendesk.store.attachments import AttachmentStore, own_files
 from qwendesk.store.backups import Backup, backups
 from qwendesk.store.chats import ChatStore
@@ -88,7 +88,7 @@ def recovery_report(recovered: "Recovered", problem: FileProblem, path: Path, as
             )
         )
     offered = recovered.backup.path.name if recovered.backup is not None and not recovered.is_complete else ""
-    return StoreReport(tr("Chats recovered"), " ".join(parts), offered)
+    return StoreReport(tr("Chats recovered"), join_sentences(*parts), offered)
 
 
 def restored_report(backup: Backup, folder: Path) -> StoreReport:
@@ -112,14 +112,14 @@ def _losses(recovered: "Recovered") -> list[str]:
     if recovered.lost_chats:
         lost.append(_chats(recovered.lost_chats))
     if lost:
-        sentences.append(tr("Lost: {0}.", ", ".join(lost)))
+        sentences.append(tr("Lost: {0}.", join_list(lost)))
     incomplete = []
     if recovered.message_rows.incomplete:
         incomplete.append(_messages(recovered.message_rows.incomplete))
     if recovered.chat_rows.incomplete:
         incomplete.append(_chats(recovered.chat_rows.incomplete))
     if incomplete:
-        sentences.append(tr("Incomplete: {0}.", ", ".join(incomplete)))
+        sentences.append(tr("Incomplete: {0}.", join_list(incomplete)))
     if recovered.lost_titles:
         sentences.append(tr("Without title, folder and settings: {0}.", _chats(recovered.lost_titles)))
     if not recovered.is_exact:

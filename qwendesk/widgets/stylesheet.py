@@ -10,7 +10,7 @@ for that: the name of a file or the error of a server could hide text in it, or 
 
 import re
 
-from qwendesk.widgets.theme import MONO_FAMILIES_CSS, Theme
+from qwendesk.widgets.theme import Theme, mono_families_css
 
 _RULES = """
 QWidget { color: @text; }
@@ -299,7 +299,7 @@ def stylesheet(theme: Theme) -> str:
     def value(match: re.Match[str]) -> str:
         name = match[1]
         if name == "mono":
-            return MONO_FAMILIES_CSS
+            return mono_families_css()
         if name[1:].isdigit() and name[0] in "sh":
             measure = theme.space if name[0] == "s" else theme.height
             return f"{measure(int(name[1:])) + int(match[2] or 0)}px"

@@ -3,7 +3,7 @@
 import functools
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -27,9 +27,6 @@ _MONO_FAMILIES = (
     "Liberation Mono",
     "monospace",
 )
-
-# The families for code, commands and reports, as the value of `font-family` in a style sheet.
-MONO_FAMILIES_CSS = ", ".join(f'"{family}"' for family in _MONO_FAMILIES)
 
 
 class Theme(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,7 +68,7 @@ class Theme(msgspec.Struct, frozen=True, kw_only=True):
         return font
 
     def mono_font(self, size: float) -> QFont:
-        font = QFont(list(_MONO_FAMILIES))
+        font = QFont(list(mono_families()))
         font.setStyleHint(QFont.StyleHint.Monospace)
         font.setPixelSize(self.px(size))
         return font
@@ -115,9 +112,33 @@ def contrast(one: str, other: str) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
-@functools.cache
+class _LanguageFonts:
+    families: tuple[str, ...] = ()
+
+
+def use_language_fonts(families: Iterable[str]) -> tuple[str, ...]:
+    """Use the installed ones of `families` for letters that the window's own fonts lack. Return those."""
+    _LanguageFonts.families = tuple(family for family in families if QFontDatabase.hasFamily(family))
+    return _LanguageFonts.families
+
+
 def ui_families() -> tuple[str, ...]:
     """Return the window's font families: the system's, or a better installed one if that is only a fallback."""
+    return (*_system_families(), *_LanguageFonts.families)
+
+
+def mono_families() -> tuple[str, ...]:
+    """Return the font families for code, commands and reports."""
+    return (*_MONO_FAMILIES, *_LanguageFonts.families)
+
+
+def mono_families_css() -> str:
+    """Return `mono_families` as the value of `font-family` in a style sheet."""
+    return ", ".join(f'"{family}"' for family in mono_families())
+
+
+@functools.cache
+def _system_families() -> tuple[str, ...]:
     system = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont).family()
     if system.lower() not in _POOR_DEFAULTS:
         return (system,)

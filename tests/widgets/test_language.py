@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QLocale, Qt, QTranslator
+from PySide6.QtCore import QCoreApplication, QLocale, Qt, QTranslator
+from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import QApplication
 
 from qwendesk.core.number_format import ENGLISH_FORMAT, install_number_format, show_count, show_date, show_decimal
@@ -14,13 +15,17 @@ from qwendesk.core.translation import (
     PLURALS,
     choose_language,
     install_translator,
+    join_list,
+    join_sentences,
     language_names,
+    name_order,
     tr,
     tr_n,
     translation_problem,
 )
 from qwendesk.core.units import show_bytes, show_duration, show_expected, show_rate, show_tokens
 from qwendesk.widgets.language import number_format_of, show_language
+from qwendesk.widgets.theme import mono_families, ui_families, use_language_fonts
 
 TEXTS = {"Send": "Schick", "Remove {0}": "{0} weg", "{0} page|{0} pages": ["{0} Blatt", "{0} Blätter"]}
 
@@ -35,6 +40,7 @@ def folder(app: QApplication, tmp_path: Path) -> Iterator[Path]:
     install_translator(None)
     install_number_format(ENGLISH_FORMAT)
     QLocale.setDefault(QLocale.c())
+    use_language_fonts(())
 
 
 def write(folder: Path, code: str, **fields: object) -> None:
@@ -137,6 +143,72 @@ def test_system_language_is_the_default() -> None:
     assert choose_language("", there, ["en-US", "de-DE"]) == "en"
     assert choose_language("", there, ["ja-JP"]) == "en"
     assert choose_language("de", there, ["en-US"]) == "de"
+
+
+# What Qt names for each system.
+_SYSTEMS = {
+    "zh_CN": ["zh-Hans-CN", "zh-CN", "zh-Hans", "zh"],
+    "zh_SG": ["zh-Hans-SG", "zh-SG", "zh-Hans", "zh"],
+    "zh_Hans": ["zh-Hans-CN", "zh-CN", "zh-Hans", "zh"],
+    "zh_TW": ["zh-Hant-TW", "zh-TW", "zh-Hant", "zh"],
+    "zh_HK": ["zh-Hant-HK", "zh-HK", "zh-Hant", "zh"],
+}
+
+
+@pytest.mark.parametrize(
+    ("system", "code"),
+    [("zh_CN", "zh_Hans"), ("zh_SG", "zh_Hans"), ("zh_Hans", "zh_Hans"), ("zh_TW", "en"), ("zh_HK", "en")],
+)
+def test_simplified_chinese_is_for_systems_that_write_it(system: str, code: str) -> None:
+    assert QLocale(system).uiLanguages() == _SYSTEMS[system]
+    assert choose_language("", ("en", "de", "zh_Hans"), _SYSTEMS[system]) == code
+
+
+def test_language_without_its_script_is_found() -> None:
+    assert choose_language("zh", ("en", "zh_Hans"), []) == "zh_Hans"
+    assert choose_language("z", ("en", "zh_Hans"), []) == "en"
+
+
+def test_language_without_a_font_for_it_is_shown_in_english(
+    app: QApplication, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(folder, "xx", name="\U000e0fff")  # no letter, so that no font has it
+    assert show_language(app, "xx", folder) == "en"
+    assert "No font" in caplog.text
+    assert tr("Send") == "Send"
+
+
+def test_fonts_of_the_language_follow_those_of_the_window(app: QApplication, folder: Path) -> None:
+    family = QFontDatabase.families()[0]
+    write(folder, "xx", fonts=["No such family", family])
+    show_language(app, "xx", folder)
+    assert (ui_families()[-1], mono_families()[-1]) == (family, family)
+    assert "No such family" not in ui_families()
+    show_language(app, "en", folder)
+    assert mono_families()[-1] == "monospace"
+
+
+def test_names_are_in_the_order_of_the_language(app: QApplication, folder: Path) -> None:
+    names = ["zebra", "Äpfel", "Birnen"]
+    assert sorted(names, key=name_order) == ["Birnen", "zebra", "Äpfel"]
+    write(folder, "de")
+    show_language(app, "de", folder)
+    assert sorted(names, key=name_order) == ["Äpfel", "Birnen", "zebra"]
+
+
+def test_texts_of_qt_are_in_the_language(app: QApplication, folder: Path) -> None:
+    write(folder, "zh_Hans")
+    show_language(app, "zh", folder)
+    assert QCoreApplication.translate("QPlatformTheme", "Cancel") == "取消"
+
+
+def test_lists_and_sentences_are_joined_as_the_language_writes_them(app: QApplication, folder: Path) -> None:
+    assert join_list(["a", "", "b"]) == "a, b"
+    assert join_sentences("One.", "", "Two.") == "One. Two."
+    write(folder, "xx", texts={", ": "、"})
+    show_language(app, "xx", folder)
+    assert join_list(["甲", "乙"]) == "甲、乙"
+    assert join_sentences("一。", "二。", "Three.", "四。") == "一。二。Three. 四。"
 
 
 def test_named_placeholders_keep_their_names() -> None:

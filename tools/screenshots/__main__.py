@@ -3,7 +3,7 @@
     python -m tools.screenshots            # all
     python -m tools.screenshots meter spill
     python -m tools.screenshots remote-chat    # needs llama-server: python -m tools.build_peer
-    python -m tools.screenshots --gallery FOLDER [--looks dark-1280@1,light-560@1.5] [mixed search ...]
+    python -m tools.screenshots --gallery FOLDER [--looks dark-1280@1,light-560@1.5] [--lang zh] [mixed ...]
 
 Chats come from the real engine with the demo model; the gaming PC, its game and the model files are made up. Every
 set runs in a home folder of its own, which is thrown away. Exit 1 when one of them failed. The gallery is no part of

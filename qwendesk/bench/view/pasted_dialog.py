@@ -4,7 +4,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
 
 from qwendesk.core.errors import QwenDeskError
-from qwendesk.core.translation import tr, tr_n
+from qwendesk.core.translation import join_sentences, tr, tr_n
 from qwendesk.hub.catalog_schema import SpeedReport
 from qwendesk.models.catalog_service import CatalogService, CatalogState
 from qwendesk.models.view.speed_texts import report_text
@@ -101,7 +101,7 @@ class PastedDialog(Dialog):
             return
         self._text.clear()
         added = tr_n("{0} speed was added.", "{0} speeds were added.", len(found.reports))
-        self._say(" ".join((added, *found.left_out)))
+        self._say(join_sentences(added, *found.left_out))
 
     async def _remove(self, report: SpeedReport) -> None:
         try:

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QProgressBar, QVBoxLayout, QWidget
 
 from qwendesk.bench.bench_engine import BenchFailure
 from qwendesk.core.failures import LoadFailure
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import join_sentences, tr
 from qwendesk.widgets.buttons import ChevronButton, describe
 from qwendesk.widgets.popups import Menu
 from qwendesk.widgets.text_layout import WrappingLabel
@@ -45,7 +45,7 @@ class RunStatus(QWidget):
     def show_failure(self, failure: BenchFailure | LoadFailure, more: str = "") -> None:
         """Show why a run ended early, and a further sentence."""
         sentences = (f"{failure.title}." if failure.title else "", failure.sentence, more)
-        self._trouble_text.setText(" ".join(filter(None, sentences)))
+        self._trouble_text.setText(join_sentences(*sentences))
         self._show(is_failure=True)
 
     def show_progress(self, text: str, fraction: float) -> None:

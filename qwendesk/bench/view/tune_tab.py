@@ -14,7 +14,7 @@ from qwendesk.bench.view.tab_parts import RunStatus
 from qwendesk.core.model_titles import model_title
 from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import join_sentences, tr
 from qwendesk.engine.state import EngineState
 from qwendesk.widgets.bind import bind, bind_field
 from qwendesk.widgets.buttons import TextButton, describe, restyle
@@ -195,9 +195,9 @@ class TuneTab(QWidget):
         state = self._state
         sentence = result_sentence(state)
         if state.is_saved:
-            sentence = f"{sentence} {tr('Saved as the profile “Auto-tuned”.')}"
+            sentence = join_sentences(sentence, tr("Saved as the profile “Auto-tuned”."))
         elif self._is_kept:
-            sentence = f"{sentence} {tr('You kept your settings.')}"
+            sentence = join_sentences(sentence, tr("You kept your settings."))
         self._result.setText(sentence)
         self._result.setVisible(bool(sentence))
         is_open = bool(sentence) and state.found is not None and not state.is_saved and not self._is_kept

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QWidget
 
 from qwendesk.chat.browser_pages import BrowserPages
 from qwendesk.chat.service import ChatService
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import join_sentences, tr
 from qwendesk.widgets.question_dialog import DialogButton, QuestionDialog
 from qwendesk.widgets.tasks import window_tasks
 
@@ -37,7 +37,9 @@ class PageOpener:
         open_it = DialogButton("open", tr("Open"), partial(self._open_explained, text, language))
         answers = (open_it, DialogButton("cancel", tr("Cancel")))
         question = tr("Open this page in your browser?")
-        QuestionDialog(self._parent.window(), "browserpage", question, " ".join(sentences), answers, "open").open()
+        QuestionDialog(
+            self._parent.window(), "browserpage", question, join_sentences(*sentences), answers, "open"
+        ).open()
 
     def _open_explained(self, text: str, language: str) -> None:
         self._tasks.start(self._explained(text, language), self._parent)

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWi
 from qwendesk.core.model_titles import model_title
 from qwendesk.core.paths import is_demo
 from qwendesk.core.served_model import privacy_text
-from qwendesk.core.translation import mark, tr
+from qwendesk.core.translation import join_sentences, mark, tr
 from qwendesk.engine.state import EngineState
 from qwendesk.widgets.actions import COMMANDS
 from qwendesk.widgets.buttons import TextButton, describe
@@ -138,7 +138,7 @@ class WelcomePage(QWidget):
                 else tr("{0} {1} Ask anything.", ready, where)
             )
             notice = state.report.template.notice if state.report is not None else ""
-            self._show_text(f"{invitation} {notice}" if notice else invitation)
+            self._show_text(join_sentences(invitation, notice))
             self._suggest(_real_questions())
         elif is_unloaded and state.idle_unloaded is not None:
             model = state.idle_unloaded.model

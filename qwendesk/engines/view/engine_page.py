@@ -14,7 +14,7 @@ from qwendesk.core.number_format import show_decimal
 from qwendesk.core.observed import Observed
 from qwendesk.core.plan import Comparison, DevicePlan, Plan, SpeedEstimate
 from qwendesk.core.redaction import redact_user_paths
-from qwendesk.core.translation import mark, tr
+from qwendesk.core.translation import join_list, mark, tr
 from qwendesk.core.units import show_bytes, show_expected, show_rate, show_tokens
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.engines.engine_choice import EngineChoice
@@ -131,7 +131,7 @@ def _build(state: EngineState, diagnosis: Diagnosis | None) -> tuple[tuple[str, 
     backends = state.welcome.backends if state.welcome is not None else diagnosis.backends if diagnosis else ()
     if state.welcome is not None:
         rows.append(("llama.cpp", tr("via llama-cpp-python {0}", state.welcome.package_version)))
-    rows.append((tr("Backends"), ", ".join(backends) or tr("shown once it runs")))
+    rows.append((tr("Backends"), join_list(backends) or tr("shown once it runs")))
     return tuple(rows)
 
 
@@ -202,7 +202,7 @@ def _parts(device: DevicePlan) -> str:
         (mark("the program and its cache {0}") if is_cpu else mark("driver and other {0}"), device.other_bytes),
         (mark("used by the GPU {0}"), device.gpu_bytes),
     )
-    detail = ", ".join(tr(text, show_bytes(n_bytes)) for text, n_bytes in parts if n_bytes)
+    detail = join_list(tr(text, show_bytes(n_bytes)) for text, n_bytes in parts if n_bytes)
     total = show_bytes(device.total_bytes)
     if device.budget_bytes is None:
         return tr("{0}: {1}", total, detail)
@@ -257,7 +257,7 @@ def _gpu(gpu: GpuReading) -> str:
         tr("PCIe {0}.0 ×{1}", gpu.pcie_generation, gpu.pcie_width) if gpu.pcie_generation and gpu.pcie_width else "",
         tr("the system lets one program use {0}", show_bytes(gpu.budget_bytes)) if gpu.budget_bytes else "",
     ]
-    return ", ".join(part for part in parts if part) or tr("no details known")
+    return join_list(parts) or tr("no details known")
 
 
 def sysmem_fallback(gpu: GpuReading, platform: str) -> str:
@@ -282,7 +282,7 @@ def _processor(
     state: EngineState, snapshot: Snapshot | None, diagnosis: Diagnosis | None
 ) -> tuple[tuple[str, str], ...]:
     features = state.cpu_features or (diagnosis.cpu_features if diagnosis is not None else ())
-    rows = [(tr("Features the engine uses"), ", ".join(features) or tr("shown once it runs"))]
+    rows = [(tr("Features the engine uses"), join_list(features) or tr("shown once it runs"))]
     system = snapshot.system if snapshot is not None else None
     if system is not None and system.cpu_cores:
         rows.append((tr("Cores"), str(system.cpu_cores)))

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QWidget
 
 from qwendesk.core.engine_manifest import MANIFEST_NAME, Backend
 from qwendesk.core.observed import Observed
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import join_sentences, tr
 from qwendesk.core.units import show_bytes
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.pack_file import PackFile, pack_facts
@@ -226,4 +226,4 @@ def ask_deletion(parent: QWidget, line: EngineLine, delete: Callable[[], None], 
     later = tr("You can download it again.") if can_download else tr("You can't download it again from here.")
     answers = (DialogButton("yes", tr("Delete"), delete), DialogButton("no", tr("Keep")))
     question = tr("Delete {0}?", line.title)
-    QuestionDialog(parent, "engine.deletion", question, f"{freed} {later}", answers, default="no").open()
+    QuestionDialog(parent, "engine.deletion", question, join_sentences(freed, later), answers, default="no").open()

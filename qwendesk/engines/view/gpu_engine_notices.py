@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject
 
 from qwendesk.core.engine_manifest import EnginePack
 from qwendesk.core.observed import Observed
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import join_list, tr
 from qwendesk.core.units import show_bytes
 from qwendesk.engines.gpu_engine import GpuEngine, GpuEngineState
 from qwendesk.engines.services import InstalledEngines
@@ -79,7 +79,7 @@ class GpuEngineNotices(QObject):
 
 
 def _offer(pack: EnginePack, accept: Callable[[], None], refuse: Callable[[], None]) -> Notice:
-    licences = ", ".join(dict.fromkeys(archive.licence for archive in pack.archives))
+    licences = join_list(dict.fromkeys(archive.licence for archive in pack.archives))
     sentence = tr(
         "{0} usually answers faster than Vulkan on your card. The download takes about {1} (licence: {2}) and runs in "
         "the background. You can delete the engine on the Engine page.",

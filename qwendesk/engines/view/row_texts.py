@@ -7,7 +7,7 @@ import msgspec
 
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.engine_manifest import Backend
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import join_list, tr
 from qwendesk.core.units import show_bytes
 from qwendesk.engines.engine_choice import INSTALLED, EngineChoice
 from qwendesk.engines.packs import PackState
@@ -192,7 +192,7 @@ def _chip(trial: EngineTrial, engines: EngineChoice) -> tuple[str, str]:
 def _details(trial: EngineTrial, devices: Sequence[DeviceInfo]) -> str:
     """Return a text such as "RTX 3090 (24.0 GB) · folder vulkan · llama.cpp 1a2b3c4d5 · release 0.3.36"."""
     gpus = [each for each in devices if each.kind != "cpu"] or list(devices)
-    parts = [", ".join(map(_device, gpus))]
+    parts = [join_list(map(_device, gpus))]
     if trial.engine is None:
         return " · ".join(part for part in (*parts, trial.folder) if part)
     manifest = trial.engine.manifest
@@ -228,7 +228,7 @@ def _progress(state: PackState) -> str:
 
 
 def _licences(state: PackState) -> str:
-    return tr("licence: {0}", ", ".join(dict.fromkeys(each.licence for each in state.pack.archives)))
+    return tr("licence: {0}", join_list(dict.fromkeys(each.licence for each in state.pack.archives)))
 
 
 def _needs(state: PackState) -> str:

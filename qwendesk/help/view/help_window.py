@@ -23,7 +23,7 @@ from qwendesk.help.guide import INDEX, Guide, GuidePage, heading_anchor
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.controls import add_clear_button
 from qwendesk.widgets.tab_order import refocus
-from qwendesk.widgets.theme import MONO_FAMILIES_CSS, Theme
+from qwendesk.widgets.theme import Theme, mono_families_css
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
 _PLACE = Qt.ItemDataRole.UserRole
@@ -255,7 +255,7 @@ def page_style(theme: Theme) -> str:
     th {{ font-weight: 600; text-align: left; background-color: {theme["card"]}; }}
     table {{ border-collapse: collapse; margin-top: 8px; margin-bottom: 10px; }}
     a {{ color: {theme["text_link"]}; text-decoration: none; }}
-    code {{ font-family: {MONO_FAMILIES_CSS}; color: {theme["code_text"]}; }}
+    code {{ font-family: {mono_families_css()}; color: {theme["code_text"]}; }}
     code {{ background-color: {theme["code_background"]}; }}
     pre {{ background-color: {theme["code_background"]}; white-space: pre-wrap; margin-top: 8px; margin-bottom: 10px; }}
     """

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
 )
 
 from qwendesk.core.errors import BadOption
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import join_list, tr
 from qwendesk.mcp.pasted_servers import check_server, read_pasted_servers
 from qwendesk.mcp.server_config import NewServer, ServerConfig, clean_name, new_id
 from qwendesk.widgets.buttons import IconButton, TextButton, describe, restyle
@@ -345,4 +345,4 @@ def _summary(server: NewServer) -> str:
     kind = tr("{0} runs: {1}", config.name, config.command_line) if config.command else ""
     text = kind or tr("{0} connects to: {1}", config.name, config.address)
     missing = [name for name in (*config.environment, *config.headers) if not server.secrets.get(name)]
-    return f"{text}\n{tr('Enter {0} afterwards with Change.', ', '.join(missing))}" if missing else text
+    return f"{text}\n{tr('Enter {0} afterwards with Change.', join_list(missing))}" if missing else text

@@ -3,7 +3,7 @@
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from qwendesk.core.translation import tr, tr_n
+from qwendesk.core.translation import join_list, join_sentences, tr, tr_n
 from qwendesk.mcp.host_protocol import OfferedTool, ServerOffer
 from qwendesk.mcp.server import McpServerState
 from qwendesk.mcp.server_config import ServerConfig, clean_name
@@ -216,19 +216,19 @@ def offer_text(offer: ServerOffer) -> str:
         (len(offer.resources), tr_n("{0} resource", "{0} resources", len(offer.resources))),
         (len(offer.prompts), tr_n("{0} prompt", "{0} prompts", len(offer.prompts))),
     )
-    others = ", ".join(text for count, text in counts if count)
+    others = join_list(text for count, text in counts if count)
     sentences = [tr("It calls itself {0}.", offer.server)] if offer.server else []
     if others:
         sentences.append(tr("Also: {0}.", others))
     if offer.not_callable:
-        names = ", ".join(offer.not_callable)
+        names = join_list(offer.not_callable)
         sentences.append(tr("Can't be called, because their arguments are not a JSON object: {0}.", names))
     if offer.n_left_out:
         sentences.append(
             tr_n("{0} thing it offers is left out: too many or too large.",
                  "{0} things it offers are left out: too many or too large.", offer.n_left_out)
         )  # fmt: skip
-    return " ".join(sentences)
+    return join_sentences(*sentences)
 
 
 def _tools_text(offer: ServerOffer) -> str:

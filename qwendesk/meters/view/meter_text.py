@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from qwendesk.core.devices import Segment, number_equal_names, short_card_name
 from qwendesk.core.number_format import show_decimal
 from qwendesk.core.plan import Comparison
-from qwendesk.core.translation import tr, tr_n
+from qwendesk.core.translation import join_list, tr, tr_n
 from qwendesk.core.units import GIB, show_bytes, show_rate
 from qwendesk.hardware.snapshot import GpuReading, SystemReading
 from qwendesk.hardware.spill import SpillState
@@ -172,7 +172,7 @@ def gpu_tooltip(gpu: GpuReading | None) -> str:
         tr("Clocks: {0} MHz, memory {1} MHz", gpu.core_mhz, gpu.memory_mhz)
         if gpu.core_mhz is not None and gpu.memory_mhz is not None
         else "",
-        tr("Throttled: {0}", ", ".join(throttle[each] for each in gpu.throttle)) if gpu.throttle else "",
+        tr("Throttled: {0}", join_list(throttle[each] for each in gpu.throttle)) if gpu.throttle else "",
         tr("PCIe {0}.0 ×{1}", gpu.pcie_generation, gpu.pcie_width)
         if gpu.pcie_generation is not None and gpu.pcie_width is not None
         else "",

@@ -8,7 +8,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from qwendesk.core.number_format import show_count, show_decimal
-from qwendesk.core.translation import tr, tr_n
+from qwendesk.core.translation import join_sentences, tr, tr_n
 from qwendesk.core.units import GIB, MIB, show_bytes, show_duration, show_expected, show_rate, show_tokens
 from qwendesk.hardware.spill import SpillState
 from qwendesk.meters.meter_state import MeterState, Spill, VramConsumer
@@ -57,7 +57,7 @@ def story_of(meters: MeterState, state: RemedyState, *, on_windows: bool) -> Spi
         key=str(spill.state.value),
         tone="bad",
         title=title,
-        sentence=" ".join(part for part in (_cost_text(spill), _consumer_text(spill.consumer)) if part),
+        sentence=join_sentences(_cost_text(spill), _consumer_text(spill.consumer)),
         choices=tuple(_choice(remedy, _reread_text(state)) for remedy in state.remedies),
         note=_note(meters, state, on_windows=on_windows),
         busy=state.pending is not None,
@@ -72,10 +72,10 @@ def _cost_text(spill: Spill) -> str:
     )
     if spill.best_tok_s is not None and spill.now_tok_s is not None:
         before, now = show_rate(spill.best_tok_s), show_rate(spill.now_tok_s)
-        return f"{where} {tr('The speed fell from {0} to {1} tok/s.', before, now)}"
+        return join_sentences(where, tr("The speed fell from {0} to {1} tok/s.", before, now))
     if spill.slowdown is not None:
         low, high = (show_decimal(factor, 0 if factor >= 3 else 1) for factor in spill.slowdown)
-        return f"{where} {tr('Answers are {0} to {1} times slower (user reports).', low, high)}"
+        return join_sentences(where, tr("Answers are {0} to {1} times slower (user reports).", low, high))
     return where
 
 
@@ -91,7 +91,7 @@ def _choice(remedy: SpillRemedy, reread: str) -> RemedyButton:
     text, tip = _words(remedy)
     if remedy.expected_tok_s is not None:
         text = tr("{0}, about {1} tok/s", text, show_expected(remedy.expected_tok_s))
-        tip = f"{tip} {tr('The speed is an estimate.')}"
+        tip = join_sentences(tip, tr("The speed is an estimate."))
     return RemedyButton(remedy.id, text, f"{tip}\n{reread}")
 
 
@@ -136,7 +136,7 @@ def _note(meters: MeterState, state: RemedyState, *, on_windows: bool) -> str:
                 "Policy” to “Prefer No Sysmem Fallback” in the NVIDIA Control Panel."
             )
         )
-    return " ".join(parts)
+    return join_sentences(*parts)
 
 
 def _reread_text(state: RemedyState) -> str:

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from qwendesk.core.observed import Observed
-from qwendesk.core.translation import tr, tr_n, unbroken
+from qwendesk.core.translation import join_sentences, tr, tr_n, unbroken
 from qwendesk.core.units import show_bytes
 from qwendesk.hardware.snapshot import Snapshot
 from qwendesk.models.first_start import FirstStartState
@@ -331,7 +331,7 @@ class FirstStart(QWidget):
             metered_text(start, quant.total_bytes),
             unbroken(expected_text(hero, hero.recommended)),
         ]
-        self._expect.setText(" ".join(line for line in lines if line))
+        self._expect.setText(join_sentences(*lines))
         self._bar.setVisible(item is not None)
         if item is not None:
             self._bar.setValue(round(1000 * item.n_done / max(item.saved.n_bytes, 1)))

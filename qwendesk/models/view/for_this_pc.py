@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QShowEvent
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import join_sentences, tr
 from qwendesk.models.catalog_service import CatalogService, CatalogState, date_text, result_text
 from qwendesk.models.model_list import FileStatuses
 from qwendesk.models.new_models import NewOffer
@@ -188,7 +188,7 @@ class CatalogLine(QWidget):
         if state.catalog is None:
             return
         date = date_text(state.catalog.date, state.last, datetime.datetime.now().astimezone().date())
-        self._text.setText(f"{date} {result_text(state)}".strip())
+        self._text.setText(join_sentences(date, result_text(state)))
         if state.progress is None:
             text, tip = (
                 tr("Check for updates"),

@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from qwendesk.core.errors import QwenDeskError
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import join_list, join_sentences, tr
 from qwendesk.hub.findings import FindingFix
 from qwendesk.hub.model_deletion import DeletionFailure, ModelDeletion
 from qwendesk.hub.model_import import How, NotImported
@@ -121,14 +121,14 @@ class ModelActions(QObject):
         outcome = await self._services.moves.move(model, folder, how)
         if not isinstance(outcome, NotImported):
             text = tr("{0} is now in {1}.", model.name, folder)
-            left = ", ".join(outcome.left_behind)
-            self.noticed.emit(f"{text} " + tr("The originals couldn't be deleted: {0}.", left) if left else text)
+            left = join_list(outcome.left_behind)
+            self.noticed.emit(join_sentences(text, tr("The originals couldn't be deleted: {0}.", left) if left else ""))
         elif not outcome.cancelled:
             self.noticed.emit(outcome.sentence)
 
     def _notice_all(self, sentences: tuple[str, ...]) -> None:
         if sentences:
-            self.noticed.emit(" ".join(dict.fromkeys(sentences)))
+            self.noticed.emit(join_sentences(*dict.fromkeys(sentences)))
 
     def _start(self, action: Coroutine[Any, Any, object]) -> None:
         self._tasks.start(self._run(action))
@@ -154,5 +154,5 @@ def ask_deletion(actions: ModelActions, deletion: ModelDeletion, parent: QWidget
         DialogButton("yes", delete, lambda: actions.delete(deletion, permanently=permanently)),
         DialogButton("no", tr("Keep")),
     )
-    consequence = f"{trash_refused} {sentence}" if permanently else sentence
+    consequence = join_sentences(trash_refused, sentence)
     QuestionDialog(parent, "models.delete", question, consequence, answers, default="no").open()

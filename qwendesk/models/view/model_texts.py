@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from qwendesk.core.translation import tr, tr_n
+from qwendesk.core.translation import join_list, tr, tr_n
 from qwendesk.core.units import show_bytes
 from qwendesk.hub.findings import FindingFix
 from qwendesk.hub.library import LibraryModel
@@ -81,7 +81,7 @@ def deletion_text(deletion: ModelDeletion, *, permanently: bool) -> str:
     shown = [Path(file.path).name for file in deletion.files[:_MOST_NAMES]]
     if n_more := len(deletion.files) - len(shown):
         shown.append(tr_n("{0} more", "{0} more", n_more))
-    names, size = ", ".join(shown), show_bytes(deletion.n_bytes)
+    names, size = join_list(shown), show_bytes(deletion.n_bytes)
     if permanently:
         return tr("This permanently deletes {0}: {1}.", size, names)
     return tr("This moves {0} to the trash: {1}.", size, names)

@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
 
-from qwendesk.core.translation import tr, tr_n
+from qwendesk.core.translation import join_sentences, tr, tr_n
 from qwendesk.models.model_list import FileStatuses
 from qwendesk.models.offers import Offers
 from qwendesk.models.purpose_texts import benchmark_texts
@@ -291,7 +291,7 @@ def _notes(quant: QuantOffer) -> tuple[QLabel, ...]:
         lines.insert(0, quant.flag)
     if not lines:
         return ()
-    label = small_label(" ".join(lines))
+    label = small_label(join_sentences(*lines))
     label.setWordWrap(True)
     if quant.flag:
         label.setProperty("kind", "notice")
@@ -319,7 +319,7 @@ class OtherUploaders(QWidget):
 
     def _row(self, other: OtherUploader) -> ResponsivePairLayout:
         files = tr_n("{0} file", "{0} files", other.n_files)
-        text = QLabel(" ".join((tr("{0}, {1}.", other.uploader, files), *other.sentences)))
+        text = QLabel(join_sentences(tr("{0}, {1}.", other.uploader, files), *other.sentences))
         text.setObjectName(f"models.other.{other.repo}")
         text.setProperty("kind", "small")
         text.setWordWrap(True)

@@ -5,7 +5,7 @@ from typing import Final
 
 from qwendesk.core.devices import short_card_name
 from qwendesk.core.number_format import show_count, show_date, show_decimal
-from qwendesk.core.translation import tr, tr_n, unbroken
+from qwendesk.core.translation import join_list, join_sentences, tr, tr_n, unbroken
 from qwendesk.core.units import GIB, show_bytes, show_duration, show_reported, show_tokens
 from qwendesk.hub.catalog_schema import CatalogModel, Licence, Quality, SpeedReport
 from qwendesk.hub.download_queue import DownloadItem
@@ -119,7 +119,7 @@ def about_text(offer: Offer, offers: Offers, measured_tok_s: float | None) -> st
     expected = unbroken(expected_text(offer, offer.recommended))
     speed = measured_text(measured_tok_s) if measured_tok_s is not None else expected
     lines = tr(purpose), table_text(offer.recommended.fit) if offer.recommended is not None else "", speed
-    return " ".join(line for line in lines if line)
+    return join_sentences(*lines)
 
 
 def table_text(fit: FitLabel) -> str:
@@ -140,7 +140,7 @@ def table_text(fit: FitLabel) -> str:
 def licence_text(licence: Licence) -> str:
     """Return the name of a licence, and what it restricts in a sentence."""
     name = tr("Licence: {0}.", licence.name)
-    return f"{name} {tr(licence.restriction)}" if licence.restriction else name
+    return join_sentences(name, tr(licence.restriction)) if licence.restriction else name
 
 
 def advice_text(choice: Choice) -> str:
@@ -247,7 +247,7 @@ def welcome_pc_text(pc: Pc) -> str:
             text = tr("Your PC: {0}, {1} VRAM · {2}.", names, _vram_gb(pc), ram)
     else:
         text = tr("Your PC: {0}, no usable GPU.", ram)
-    return f"{text} {tr('What you write to a model on this PC stays here.')}"
+    return join_sentences(text, tr("What you write to a model on this PC stays here."))
 
 
 def time_text(n_bytes: int, measured_bytes_per_s: float = 0.0) -> str:
@@ -341,7 +341,7 @@ def new_model_texts(offer: NewOffer) -> list[str]:
         files_note(model) if item is not None else "",
         tr("Accept its terms on its page, and enter your access token in the settings.") if model.is_gated else "",
         _licence_line(offer),
-        tr("Also from {0}.", ", ".join(each.partition("/")[0] for each in model.others)) if model.others else "",
+        tr("Also from {0}.", join_list(each.partition("/")[0] for each in model.others)) if model.others else "",
     ]
     return [line for line in lines if line]
 
@@ -361,7 +361,7 @@ def _item_text(offer: NewOffer) -> str:
     words = tr("{0} with vision file", size) if item.mmproj_bytes else size
     name = item.quant or item.name
     table = table_text(item.fit) if item.fit is not None else ""
-    return " ".join(each for each in (tr("For this PC: {0}, {1}.", name, words), table) if each)
+    return join_sentences(tr("For this PC: {0}, {1}.", name, words), table)
 
 
 def _licence_line(offer: NewOffer) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from qwendesk.core.translation import tr, unbroken
+from qwendesk.core.translation import join_list, join_sentences, tr, unbroken
 from qwendesk.core.units import show_expected, show_rate, show_reported, show_tokens
 from qwendesk.hub.catalog_schema import SpeedReport
 from qwendesk.models.expected_speed import ExpectedSpeed, SpeedRange, SpeedSource, origin_text
@@ -33,7 +33,7 @@ def expected_text(offer: Offer, quant: QuantOffer | None) -> str:
         texts.append(tr("You pasted {0} ({1}).", _speeds_text(pasted), _conditions(pasted, offer.id)))
     if reported.reports:
         texts.append(tr("Others report {0} ({1}).", _speeds_text(reported), _conditions(reported, offer.id)))
-    return " ".join(texts)
+    return join_sentences(*texts)
 
 
 def speed_cell(quant: QuantOffer, measured_tok_s: float | None) -> str:
@@ -85,7 +85,7 @@ def _known(speed: ExpectedSpeed, source: SpeedSource) -> ExpectedSpeed:
 
 
 def _speeds_text(speed: ExpectedSpeed) -> str:
-    return ", ".join(_at_depth(each, is_first=not index) for index, each in enumerate(speed.speeds))
+    return join_list(_at_depth(each, is_first=not index) for index, each in enumerate(speed.speeds))
 
 
 def _at_depth(speed: SpeedRange, *, is_first: bool) -> str:
@@ -101,7 +101,7 @@ def _conditions(speed: ExpectedSpeed, model: str) -> str:
     cards = _joined([_cards(report) for report in speed.reports])
     quants = _joined([_file_text(report, model) for report in speed.reports])
     backend = _BACKENDS.get(speed.reports[0].backend, "")
-    return ", ".join(part for part in (cards, backend if speed.reports[0].gpus else "", quants) if part)
+    return join_list((cards, backend if speed.reports[0].gpus else "", quants))
 
 
 def report_text(report: SpeedReport) -> str:
@@ -116,7 +116,7 @@ def report_text(report: SpeedReport) -> str:
         f"{report.model} {report.quant}",
     )
     remark = (report.remark,) if report.remark else ()
-    return " · ".join((rate, ", ".join(each for each in known if each), origin_text(report), *remark))
+    return " · ".join((rate, join_list(known), origin_text(report), *remark))
 
 
 def _doubtful_text(report: SpeedReport) -> str:

@@ -12,7 +12,7 @@ from qwendesk.core.flags import flag_note, search_flag
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import table
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import join_list, tr
 from qwendesk.settings.deletion import PrivacyService
 from qwendesk.settings.service import SettingsService
 from qwendesk.settings.view.privacy_section import PrivacySection
@@ -245,7 +245,7 @@ def _nothing_text(query: str) -> str:
     options = {**table(LoadOptions), **table(GenerationOptions)}
     keys = [key for key in sorted(found.keys) if key in options] if found is not None else []
     if keys:
-        labels = ", ".join(tr(options[key].setting.label) for key in keys)
+        labels = join_list(tr(options[key].setting.label) for key in keys)
         return tr("{0} belongs to a model: it's in the inspector beside the chat.", labels)
     return flag_note(query) or tr("No matching settings.")
 

@@ -6,7 +6,7 @@ from typing import Any
 from qwendesk.core.flags import spellings
 from qwendesk.core.number_format import show_number
 from qwendesk.core.settings import Entry, lowest_number
-from qwendesk.core.translation import mark, tr
+from qwendesk.core.translation import join_sentences, mark, tr
 
 # Labels of values. Technical terms such as q8_0, mmap and yarn have none and are shown unchanged.
 _CHOICES = {
@@ -92,7 +92,7 @@ def edit_text(value: Any) -> str:
 def help_text(entry: Entry) -> str:
     """Return the help text with its source."""
     setting = entry.setting
-    return f"{tr(setting.help)} {tr('Source: {0}.', tr(setting.source))}" if setting.source else tr(setting.help)
+    return join_sentences(tr(setting.help), tr("Source: {0}.", tr(setting.source)) if setting.source else "")
 
 
 def tooltip(entry: Entry) -> str:

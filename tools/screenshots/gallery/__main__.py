@@ -21,11 +21,17 @@ from typing import Final
 import qasync
 from PySide6.QtWidgets import QApplication
 
+from qwendesk.core.translation import install_translator
+from qwendesk.widgets.language import show_language
+from tests.app.pseudo import PseudoTranslator
+from tools.i18n import sources
 from tools.screenshots.gallery.looks import ALL_LOOKS, Look, LookTheme, by_scale, read_looks
 from tools.screenshots.gallery.room import Room
 from tools.screenshots.gallery.scenes import SCENES, Scene
 
 _IN_CHILD: Final = "QWENDESK_GALLERY_CHILD"
+_PSEUDO: Final = "pseudo"
+"""The language of tests/app/pseudo.py: accents on every letter, and every text 40% longer."""
 _SCREEN: Final = {"name": "gallery", "x": 0, "y": 0, "width": 3000, "height": 2000, "logicalDpi": 96, "dpr": 1}
 """Qt's own offscreen screen has 800 x 800 pixels, in which no popup finds its place."""
 
@@ -35,6 +41,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("scenes", nargs="*", help=f"some of: {', '.join(SCENES)}")
     parser.add_argument("--looks", default=",".join(map(str, ALL_LOOKS)), help="as dark-1280@1,contrast-light-560@1.5")
+    parser.add_argument(
+        "--lang", default="en", metavar="CODE", help=f"the window's language, such as de; {_PSEUDO} is 40%% longer"
+    )
     chosen = parser.parse_intermixed_args(arguments)
     unknown = set(chosen.scenes) - set(SCENES)
     if unknown:
@@ -45,9 +54,9 @@ def main(arguments: Sequence[str]) -> int:
         parser.error(str(error))
     names = chosen.scenes or list(SCENES)
     if os.environ.get(_IN_CHILD):
-        return _take(chosen.folder, [SCENES[name] for name in names], *looks.values())
+        return _take(chosen.folder, [SCENES[name] for name in names], *looks.values(), language=chosen.lang)
     chosen.folder.mkdir(parents=True, exist_ok=True)
-    return max(_start(scale, own, chosen.folder, names) for scale, own in looks.items())
+    return max(_start(scale, own, chosen.folder, (*names, "--lang", chosen.lang)) for scale, own in looks.items())
 
 
 def _start(scale: str, looks: Sequence[Look], folder: Path, names: Sequence[str]) -> int:
@@ -62,9 +71,13 @@ def _start(scale: str, looks: Sequence[Look], folder: Path, names: Sequence[str]
         return subprocess.run(command, env={**os.environ, **own}, check=False).returncode
 
 
-def _take(folder: Path, scenes: Sequence[Scene], looks: Sequence[Look]) -> int:
+def _take(folder: Path, scenes: Sequence[Scene], looks: Sequence[Look], *, language: str) -> int:
     app = QApplication(["qwendesk"])
     app.setQuitOnLastWindowClosed(False)
+    if language == _PSEUDO:
+        install_translator(PseudoTranslator(sources()))
+    else:
+        show_language(app, language)
 
     async def run() -> None:
         LookTheme(app, "dark")

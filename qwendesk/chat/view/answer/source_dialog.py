@@ -29,7 +29,7 @@ from PySide6.QtWidgets import (
 from qwendesk.chat.view.answer.source_links import ReadPage, place_text
 from qwendesk.core.citations import Source
 from qwendesk.core.errors import QwenDeskError
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import join_sentences, tr
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.question_dialog import Dialog
 from qwendesk.widgets.tasks import window_tasks
@@ -125,7 +125,7 @@ class SourceDialog(Dialog):
 def _note(source: Source) -> str:
     """Return why the file is not shown as the search found it; "" if it is."""
     if source.obstacle:
-        return f"{source.obstacle} {tr('This is what the search found.')}"
+        return join_sentences(source.obstacle, tr("This is what the search found."))
     if not source.cited:
         return tr("The file has changed since: the lines that the search found are no longer in it.")
     if source.cited != source.citation.first:

@@ -25,7 +25,7 @@ from qwendesk.core.input_files import open_regular
 from qwendesk.core.messages import DocumentPart, ImagePart
 from qwendesk.core.number_format import show_count
 from qwendesk.core.paths import cache_folder
-from qwendesk.core.translation import tr, tr_n
+from qwendesk.core.translation import join_sentences, tr, tr_n
 from qwendesk.engine.protocol import LoadReport, PictureCost, RequestFailed
 from qwendesk.widgets.display_texts import no_vision_text
 from qwendesk.widgets.file_dialogs import ask_for_files
@@ -172,7 +172,7 @@ class AttachmentLoader(QObject):
         if lacks_vision:
             self.refuses_pictures()
         elif problems or not self._warning:
-            self._composer.show_notice(" ".join(problems))
+            self._composer.show_notice(join_sentences(*problems))
 
     async def _attach(self, file: DraftFile, message: object, *, ask: bool) -> None:
         """Attach one file. Files of a draft (`ask` is False) need no dialog and are never refused."""

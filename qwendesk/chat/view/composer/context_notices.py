@@ -9,7 +9,7 @@ from qwendesk.chat.service import ChatService
 from qwendesk.chat.view.composer.composer import Composer
 from qwendesk.chat.view.composer.composer_notice import NoticeAction
 from qwendesk.core.rope_scaling import longest_context
-from qwendesk.core.translation import tr, tr_n
+from qwendesk.core.translation import join_sentences, tr, tr_n
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.widgets.bind import bind_field, follow
 from qwendesk.widgets.display_texts import context_tone
@@ -76,7 +76,7 @@ class ContextNotices(QObject):
     def _show_full(self, sentence: str) -> None:
         actions = self._actions()
         advice = tr("Make room, then continue.") if actions else tr("Start a new chat to continue.")
-        self._full_sentence = f"{sentence} {advice}"
+        self._full_sentence = join_sentences(sentence, advice)
         self._composer.show_notice(self._full_sentence, actions)
 
     def _actions(self) -> tuple[NoticeAction, ...]:

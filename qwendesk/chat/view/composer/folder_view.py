@@ -15,7 +15,7 @@ from qwendesk.core.chats import ChatSettings
 from qwendesk.core.folder_state import FolderState
 from qwendesk.core.number_format import show_count
 from qwendesk.core.observed import Observed
-from qwendesk.core.translation import tr, tr_n
+from qwendesk.core.translation import join_sentences, tr, tr_n
 from qwendesk.widgets.bind import bind, bind_field
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.question_dialog import Dialog
@@ -117,7 +117,7 @@ def _sentence(state: FolderState | None) -> str:
         case "ready":
             found = tr_n("{0} file with text can be searched.", "{0} files with text can be searched.", state.n_files)
             missing = tr_n("{0} file can't be read.", "{0} files can't be read.", state.n_problems)
-            return f"{found} {missing}" if state.n_problems else found
+            return join_sentences(found, missing) if state.n_problems else found
 
 
 def _label(name: str, kind: str) -> QLabel:

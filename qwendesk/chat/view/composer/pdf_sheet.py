@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QButtonGroup, QDialog, QHBoxLayout, QLabel, QLineE
 from qwendesk.chat.documents.pdf import MAX_PAGE_IMAGES, PdfFacts, parse_pages
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.number_format import show_count
-from qwendesk.core.translation import tr, tr_n
+from qwendesk.core.translation import join_sentences, tr, tr_n
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.question_dialog import Dialog
 
@@ -85,7 +85,7 @@ class PdfSheet(Dialog):
                 if can_see
                 else tr("This looks like a scan with almost no text, and this model can't see pictures.")
             )
-            text = f"{text} {advice}"
+            text = join_sentences(text, advice)
         about = QLabel(text)
         about.setObjectName("pdf.about")
         about.setProperty("kind", "small")

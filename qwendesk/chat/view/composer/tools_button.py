@@ -12,7 +12,7 @@ from qwendesk.core.chats import ChatSettings
 from qwendesk.core.folder_state import FolderState
 from qwendesk.core.number_format import show_count
 from qwendesk.core.tool_context import ToolChoice
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import join_sentences, tr
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.widgets.buttons import TextButton, describe, restyle
 from qwendesk.widgets.popups import Menu
@@ -159,7 +159,7 @@ class ToolsMenu(Menu):
         action.setChecked(choice in self.active)
         action.setEnabled(not choice.obstacle)
         cost = tr("Takes about {0} tokens of each prompt.", show_count(choice.n_tokens))
-        action.setToolTip(f"{choice.promise} {choice.obstacle or cost}")
+        action.setToolTip(join_sentences(choice.promise, choice.obstacle or cost))
         action.triggered.connect(lambda checked=False: self._toggle(choice, on=checked))
         self.addAction(action)
 

@@ -18,7 +18,7 @@ from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.presets import PresetSource, Style
 from qwendesk.core.settings import Entry, table
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import join_list, join_sentences, tr
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.widgets.bind import bind_field
 from qwendesk.widgets.buttons import TextButton, describe
@@ -115,8 +115,8 @@ class SamplingTab(QWidget):
             *(edit_text(getattr(preset, key)) for key in ("temperature", "top_p", "top_k", "presence_penalty")),
         )
         notes = (_source_text(self._chat.preset_source), _others_text(self._chat.other_sampling))
-        self._summary.setText(" ".join(filter(None, (numbers, *notes))))
-        changes = ", ".join(_change_text(self._rows[key].entry, getattr(options, key)) for key in changed)
+        self._summary.setText(join_sentences(numbers, *notes))
+        changes = join_list(_change_text(self._rows[key].entry, getattr(options, key)) for key in changed)
         self._changes.setText(tr("Changed for this chat: {0}. A new chat starts from the preset.", changes))
         self._changes_frame.setVisible(bool(changed))
         self._show_rows()
@@ -256,8 +256,8 @@ def _others_text(others: Sequence[OtherSampling]) -> str:
     options = table(GenerationOptions)
     said = []
     for each in others:
-        values = ", ".join(_change_text(options[key], value) for key, value in each.values.items())
-        said.append(f"{values} ({tr(each.source)})")
+        values = join_list(_change_text(options[key], value) for key, value in each.values.items())
+        said.append(tr("{0} ({1})", values, tr(each.source)))
     return tr("These are the model card's values. Others publish: {0}.", "; ".join(said)) if said else ""
 
 

@@ -12,7 +12,7 @@ from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.model_titles import model_title, read_model_name
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import table
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import join_sentences, tr
 from qwendesk.engines.command_preview import CommandPreview, CommandService, load_changes
 from qwendesk.engines.view.load_options.memory_card import MemoryCard
 from qwendesk.widgets.buttons import TextButton, describe
@@ -223,7 +223,7 @@ def target_text(found: ReadCommand, preview: CommandPreview) -> str:
         sentences.append(tr("Applies to {0}:", model_title(preview.target.model)))
     elif load_changes(found):
         sentences.append(tr("Choose a model first to apply load options to it."))
-    return " ".join(sentences)
+    return join_sentences(*sentences)
 
 
 def problem_text(preview: CommandPreview) -> str:
@@ -231,7 +231,7 @@ def problem_text(preview: CommandPreview) -> str:
     pending = preview.pending
     if pending is None:
         return preview.problem
-    return " ".join(conflict.sentence for conflict in pending.conflicts) or pending.refusal
+    return join_sentences(*(conflict.sentence for conflict in pending.conflicts)) or pending.refusal
 
 
 def remarks_text(found: ReadCommand) -> str:
