@@ -284,7 +284,7 @@ class FirstStart(QWidget):
             self._quick.setText(
                 tr("Chat in a minute: {0}, {1}", offer.id, size)
                 if coming is None
-                else f"{offer.id}: {download_text(coming)}"
+                else tr("{0}: {1}", offer.id, download_text(coming))
             )
             self._quick.setEnabled(coming is None)
         describe(self._quick, "start.quick", self._quick.text(), tr("A small model to start with"))

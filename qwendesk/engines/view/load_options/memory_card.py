@@ -4,7 +4,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from qwendesk.core.plan import DevicePlan
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import join_list, tr
 from qwendesk.core.units import show_bytes
 from qwendesk.engines.pending_load import PendingLoad
 from qwendesk.engines.view.load_options import load_text
@@ -108,9 +108,9 @@ class _DeviceRow(QWidget):
         self._fit.setText(text)
         restyle(self._fit, "kind", _TONES[tone])
         self._bar.show_segments(parts, spills=bool(device.missing_bytes))
-        detail = "\n".join(f"{segment_name(each.kind)}: {show_bytes(each.n_bytes)}" for each in parts if each.n_bytes)
-        self._bar.setToolTip(detail)
-        self._bar.setAccessibleName(f"{self._name.text()}: {self._amount.text()}, {text}")
+        lines = (tr("{0}: {1}", segment_name(each.kind), show_bytes(each.n_bytes)) for each in parts if each.n_bytes)
+        self._bar.setToolTip("\n".join(lines))
+        self._bar.setAccessibleName(tr("{0}: {1}", self._name.text(), join_list((self._amount.text(), text))))
 
 
 def _small(name: str) -> QLabel:
