@@ -1,6 +1,6 @@
 """The numbers in the guide's sentences: sizes, results and reported speeds, from the catalog.
 
-`python tools/guide_pcs.py` writes them into the sentences of both languages. A phrase that somebody reworded in the
+`python tools/guide_pcs.py` writes them into the sentences of every language. A phrase that somebody reworded in the
 guide has to be changed here too: the tests find it missing.
 """
 
@@ -21,24 +21,27 @@ _NUMBER = r"\d+(?:[.,]\d+)?"
 
 
 class Phrase(msgspec.Struct, frozen=True):
-    """Words of a sentence in both languages, with {} for each number."""
+    """Words of a sentence in each language that has the page, with {} for each number."""
 
     page: str
     english: str
     german: str
     numbers: tuple[str, ...]
+    chinese: str = ""
 
-    def written(self, *, german: bool) -> str:
+    def _words(self, language: str) -> str:
+        return {"en": self.english, "de": self.german, "zh_Hans": self.chinese}[language]
+
+    def written(self, language: str) -> str:
         """Return the phrase with its numbers."""
-        if german:
-            return self.german.format(*(number.replace(".", ",") for number in self.numbers))
-        return self.english.format(*self.numbers)
+        numbers = (number.replace(".", ",") if language == "de" else number for number in self.numbers)
+        return self._words(language).format(*numbers)
 
-    def write_into(self, text: str, *, german: bool) -> str:
+    def write_into(self, text: str, language: str) -> str:
         """Return `text` with the numbers of this phrase, which must stand there once."""
-        words = self.german if german else self.english
+        words = self._words(language)
         pattern = _NUMBER.join(map(re.escape, words.split("{}")))
-        changed, count = re.subn(pattern, lambda _: self.written(german=german), text)
+        changed, count = re.subn(pattern, lambda _: self.written(language), text)
         if count != 1:
             raise ValueError(f"{self.page}.md has {count} times: {words}")
         return changed
@@ -59,12 +62,26 @@ def _sizes() -> Iterator[Phrase]:
     largest = [each for each in load_catalog().contents.repositories if each.model == "Qwen3.5-397B-A17B"]
     sizes = [file.n_bytes for each in largest for file in each.files if file.kind == "model" and file.n_bytes]
     smallest = f"{min(sizes) / GIB:.1f}"
-    yield Phrase(page, "even the smallest file has {} GB", "Schon die kleinste Datei hat {} GB", (smallest,))
+    yield Phrase(
+        page,
+        "even the smallest file has {} GB",
+        "Schon die kleinste Datei hat {} GB",
+        (smallest,),
+        "最小的文件也有 {} GB",
+    )
     flash = "Qwen3.8-Flash-Next"
-    yield Phrase(page, "(UD-IQ4_XS, a file of {} GB)", "(UD-IQ4_XS, eine Datei mit {} GB)", (_gb(flash, "UD-IQ4_XS"),))
-    yield Phrase(page, "(UD-Q4_K_XL, {} GB)", "(UD-Q4_K_XL, {} GB)", (_gb(flash, "UD-Q4_K_XL"),))
+    yield Phrase(
+        page,
+        "(UD-IQ4_XS, a file of {} GB)",
+        "(UD-IQ4_XS, eine Datei mit {} GB)",
+        (_gb(flash, "UD-IQ4_XS"),),
+        "（UD-IQ4_XS，文件 {} GB）",
+    )
+    yield Phrase(
+        page, "(UD-Q4_K_XL, {} GB)", "(UD-Q4_K_XL, {} GB)", (_gb(flash, "UD-Q4_K_XL"),), "（UD-Q4_K_XL，{} GB）"
+    )
     table = f"{lazy_table_bytes(catalog_facts(flash, 'UD-Q4_K_XL')) / GIB:.1f}"
-    yield Phrase(page, "{} GB are a table", "{} GB dieser Dateien sind eine Tabelle", (table,))
+    yield Phrase(page, "{} GB are a table", "{} GB dieser Dateien sind eine Tabelle", (table,), "有 {} GB 是一个表")
 
 
 def _flash_next() -> Iterator[Phrase]:
@@ -81,12 +98,15 @@ def _flash_next() -> Iterator[Phrase]:
             *_reported(model, "Radeon 8060S", depth=123_000),
             *_reported(model, "NVIDIA GB10", depth=0),
         ),
+        "一块 RTX 3090、所有专家在内存中时 {}，在 Strix Halo 上 {}，到 123,000 个 token 的对话中降到 {}，"
+        "在 DGX Spark 上 {}",
     )
     yield Phrase(
         "which-model",
         "({} to {} on an RTX 3090), and slower where the GPU uses the RAM ({} on a Strix Halo)",
         "({} bis {} auf einer RTX 3090), und langsamer, wo die GPU den RAM benutzt ({} auf einem Strix Halo)",
         (*_reported("Qwen3.8-27B", "RTX 3090", quant="Q4"), *_reported("Qwen3.8-27B", "Radeon 8060S")),
+        "（在 RTX 3090 上 {} 到 {}），GPU 使用内存时更慢（在 Strix Halo 上 {}）",
     )
 
 
@@ -98,12 +118,14 @@ def _results() -> Iterator[Phrase]:
         "Qwen publishes {} for the 35B, {} for the dense 9B and {} for the dense 27B of the same age (Qwen3.8-27B: {})",
         "nennt Qwen {} für das 35B, {} für das dichte 9B und {} für das gleich alte dichte 27B (Qwen3.8-27B: {})",
         tuple(scores["GPQA Diamond", model] for model in models),
+        "Qwen 公布 35B 为 {}，稠密的 9B 为 {}，同期稠密的 27B 为 {}（Qwen3.8-27B：{}）",
     )
     yield Phrase(
         "which-model",
         "Qwen publishes an MMLU-Pro of {} for it",
         "Qwen nennt für MMLU-Pro {}, und",
         (scores["MMLU-Pro", "Qwen3.5-35B-A3B"],),
+        "Qwen 公布它的 MMLU-Pro 为 {}",
     )
     perplexity = {
         (each.series.partition(":")[0], each.quant): f"{each.value:.3f}"
@@ -112,7 +134,8 @@ def _results() -> Iterator[Phrase]:
     }
     quants = ("UD-Q4_K_XL", "Q4_K_M", "UD-Q4_K_L", "UD-IQ4_XS", "Q3_K_M", "UD-Q3_K_XL", "Q3_K_S")
     words = ", ".join(f"{quant} {{}}" for quant in quants)
-    yield Phrase("which-model", words, words, tuple(perplexity["Series B", quant] for quant in quants))
+    numbers = tuple(perplexity["Series B", quant] for quant in quants)
+    yield Phrase("which-model", words, words, numbers, words.replace(", ", "，"))
 
 
 def _speeds() -> Iterator[Phrase]:
@@ -125,24 +148,28 @@ def _speeds() -> Iterator[Phrase]:
             *_reported("Qwen3.5-27B", "RTX 3090", depth=122_880, quant="Q4_K_M"),
             *_reported(small, "RTX 3090", depth=122_880, quant="UD-Q3_K_XL"),
         ),
+        "Qwen3.5-27B 的 Q4_K_M 每秒 {} 个 token，Qwen3.5-35B-A3B 的 UD-Q3_K_XL 每秒 {} 个",
     )
     yield Phrase(
         page,
         "with {} tokens a second after 4,096 tokens and {} after 131,072",
         "wurden {} Token pro Sekunde nach 4.096 Token berichtet und {} nach 131.072",
         (*_reported(small, "RTX 3090", depth=4_096), *_reported(small, "RTX 3090", depth=131_072)),
+        "在 4,096 个 token 之后每秒 {} 个 token，在 131,072 个之后 {} 个",
     )
     yield Phrase(
         page,
         "{} to {} tokens a second were reported for short answers",
         "{} bis {} Token pro Sekunde für kurze Antworten berichtet",
         _reported(small, "RTX 5090", depth=0),
+        "短回答有每秒 {} 到 {} 个 token 的报告",
     )
     yield Phrase(
         page,
         "others report {} to {} tokens a second with 35B-A3B on a PC with DDR5, and {} on a Ryzen 9 7950X",
         "Nutzer berichten mit 35B-A3B {} bis {} Token pro Sekunde auf einem PC mit DDR5 und {} auf einem Ryzen 9 7950X",
         (*_reported(small, quant="Q4"), *_reported(small, quant="Q4_K_M")),
+        "在有 DDR5 的电脑上用 35B-A3B 每秒 {} 到 {} 个 token，在 Ryzen 9 7950X 和 DDR5-6000 上 {} 个",
     )
     catalog = load_catalog()
     rows = [compare(report, catalog) for report in catalog.contents.speeds]
@@ -152,6 +179,7 @@ def _speeds() -> Iterator[Phrase]:
         "Of {} user reports, {} are within a factor of {} of the estimate, and {} are off by more than {}.",
         "Von {} Berichten liegen {} höchstens um einen Faktor von {} neben der Schätzung, und {} um mehr als {}.",
         tuple(map(str, (len(rows), close, CLOSE, far, FAR))),
+        "在 {} 份用户报告中，{} 份与估算相差不超过 {} 倍，{} 份相差超过 {} 倍",
     )
 
 

@@ -1,4 +1,4 @@
-"""Writes what follows from the planner and the catalog into the guide, in both languages: tables, and numbers.
+"""Writes what follows from the planner and the catalog into the guide, in each language: tables, and numbers.
 
     python tools/guide_pcs.py
 
@@ -10,7 +10,7 @@ import functools
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -111,12 +111,20 @@ AMD = (
 def main() -> None:
     for path in sorted(guide_folder().glob("*.md")):
         for table in tables_of(path.stem):
-            _write(path, table)
-            _write(guide_folder() / "de" / path.name, in_german(table))
+            for language, page in _translations(path):
+                _write(page, translated(table, language))
         for phrase in phrases_of(path.stem):
-            for each, german in ((path, False), (guide_folder() / "de" / path.name, True)):
-                text = phrase.write_into(each.read_text(encoding="utf-8"), german=german)
-                each.write_text(text, encoding="utf-8", newline="\n")
+            for language, page in _translations(path):
+                text = phrase.write_into(page.read_text(encoding="utf-8"), language)
+                page.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _translations(path: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the languages that have this page of the guide, English first, and its file in each."""
+    yield "en", path
+    for language in _WORDS:
+        if (page := guide_folder() / language / path.name).is_file():
+            yield language, page
 
 
 def _write(path: Path, table: str) -> None:
@@ -141,31 +149,49 @@ def tables_of(page: str) -> tuple[str, ...]:
 
 
 _GERMAN = {
-    "cards + RAM": "Karten + RAM",
-    "card + RAM": "Karte + RAM",
-    "| PC | model | in RAM |": "| PC | Modell | im RAM |",
-    "| model | layers | experts in RAM | context |": "| Modell | Schichten | Experten im RAM | Kontext |",
-    "| context | estimated tok/s |": "| Kontext | geschätzte Token/s |",
+    r"(?<=\| )(\d+)\.(\d+)(?= \|)": r"\1,\2",
+    r"cards \+ RAM": "Karten + RAM",
+    r"card \+ RAM": "Karte + RAM",
+    r"\| PC \| model \| in RAM \|": "| PC | Modell | im RAM |",
+    r"\| model \| layers \| experts in RAM \| context \|": "| Modell | Schichten | Experten im RAM | Kontext |",
+    r"\| context \| estimated tok/s \|": "| Kontext | geschätzte Token/s |",
     "experts of": "Experten von",
     " layers": " Schichten",
-    "| pictures |": "| Bilder |",
-    ", pictures |": ", Bilder |",
+    r"\| pictures \|": "| Bilder |",
+    r", pictures \|": ", Bilder |",
     "doesn't fit": "passt nicht",
-    "| quant |": "| Quant |",
-    "| PC | fast | deep | best quality |": "| PC | schnell | gründlich | beste Qualität |",
+    r"\| quant \|": "| Quant |",
+    r"\| PC \| fast \| deep \| best quality \|": "| PC | schnell | gründlich | beste Qualität |",
     "CPU alone": "nur CPU",
-    "| model | GPQA": "| Modell | GPQA",
+    r"\| model \| GPQA": "| Modell | GPQA",
     "with pictures": "mit Bildern",
     "text only": "nur Text",
     "on CPU": "auf der CPU",
 }
+_CHINESE = {
+    r"card \+ RAM": "显卡 + 内存",
+    r"\| PC \| model \| in RAM \|": "| 电脑 | 模型 | 内存中 |",
+    r"\| context \| estimated tok/s \|": "| 上下文 | 估算 tok/s |",
+    r"experts of (\d+) layers": r"\1 层的专家",
+    r"\| pictures \|": "| 图片 |",
+    r"\| quant \|": "| 量化 |",
+    r"\| PC \| fast \| deep \| best quality \|": "| 电脑 | 快速 | 深入 | 最佳质量 |",
+    "CPU alone": "只用 CPU",
+    "Laptop, ": "笔记本，",
+    r"\| model \| GPQA": "| 模型 | GPQA",
+    "with pictures": "含图片",
+    "text only": "纯文本",
+    r"(\d+) on CPU, ": r"CPU 上 \1 层，",
+}
+_WORDS = {"de": _GERMAN, "zh_Hans": _CHINESE}
+"""What stands for each pattern in the tables of a language."""
 
 
-def in_german(table: str) -> str:
-    """Return a table of the guide in German."""
-    for english, german in _GERMAN.items():
-        table = table.replace(english, german)
-    return re.sub(r"(?<=\| )(\d+)\.(\d+)(?= \|)", r"\1,\2", table)
+def translated(table: str, language: str) -> str:
+    """Return a table of the guide in a language that the guide has."""
+    for english, theirs in _WORDS.get(language, {}).items():
+        table = re.sub(english, theirs, table)
+    return table
 
 
 def advice_table() -> str:

@@ -23,6 +23,10 @@ FORM_SEPARATOR = "|"
 _WORD_JOINER = "\u2060"
 # After these marks no blank is written: they are as wide as a letter of Chinese, and half of that is empty.
 _FULL_WIDTH_ENDS = "。！？；：，、）"
+_HAN = "\u3400-\u9fff"
+_WIDE = re.compile(f"[{_HAN}{_FULL_WIDTH_ENDS}（“”]")
+# The blanks that a Chinese text has around the places for Latin names and numbers.
+_GAP = re.compile(rf"(?<=[{_HAN}]) (?=\{{(\d)\}})|(?<=\{{(\d)\}}) (?=[{_HAN}])")
 
 
 class Translator(Protocol):
@@ -58,13 +62,24 @@ def tr(text: str, *values: object) -> str:
     Write `text` out in the call, or `mark` it where it is declared: tools/i18n.py collects both.
     """
     translated = _translation(text) or text
-    return translated.format(*values) if values else translated
+    return _filled(translated, values) if values else translated
 
 
 def tr_n(one: str, many: str, count: int, *values: object) -> str:
     """Return the form of a text that fits `count`, which replaces {0} (as 12,345); `values` replace {1}, {2}, ..."""
     translated = _translation(f"{one}{FORM_SEPARATOR}{many}", count) or (one if count == 1 else many)
-    return translated.format(show_count(count), *values)
+    return _filled(translated, (show_count(count), *values))
+
+
+def _filled(text: str, values: Sequence[object]) -> str:
+    """Return `text` with its values. Where a value is Chinese itself, the blank between it and Chinese text goes."""
+
+    def gap(match: re.Match[str]) -> str:
+        before, after = match.groups()
+        letter = str(values[int(before)])[:1] if before else str(values[int(after)])[-1:]
+        return "" if _WIDE.match(letter) else " "
+
+    return _GAP.sub(gap, text).format(*values)
 
 
 def name_order(name: str) -> Any:
@@ -158,6 +173,8 @@ class Language(msgspec.Struct, frozen=True):
     direction: Literal["ltr", "rtl"] = "ltr"
     fonts: tuple[str, ...] = ()
     """Font families for letters that the window's font may lack, the best first. Only installed ones are used."""
+    latin_keys: bool = False
+    """Whether its keyboards name keys in English: "Ctrl+Enter", not as Qt translates it."""
 
     def translate(self, source: str, count: int = -1) -> str | None:
         found = self.texts.get(source)

@@ -57,9 +57,18 @@ def show_language(app: QApplication, wanted: str, folder: Path | None = None) ->
     qt_texts = QTranslator(app)
     if qt_texts.load(locale, "qtbase", "_", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)):
         app.installTranslator(qt_texts)
+    if language.latin_keys:
+        app.installTranslator(_LatinKeys(app))
     if language.direction == "rtl":
         app.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
     return code
+
+
+class _LatinKeys(QTranslator):
+    """Leaves the names of keys as they are."""
+
+    def translate(self, context: str, source: str, _disambiguation: str | None = None, _n: int = -1) -> str | None:
+        return source if context == "QShortcut" else None
 
 
 def _has_font(app: QApplication, language: Language) -> bool:

@@ -129,7 +129,7 @@ def test_tables_match_the_planner(page: GuidePage) -> None:
 @pages()
 def test_numbers_in_sentences_are_those_of_the_catalog(page: GuidePage) -> None:
     for phrase in phrases_of(page.name):
-        assert phrase.written(german=False) in page.markdown, REWRITE
+        assert phrase.written("en") in page.markdown, REWRITE
 
 
 @pages()

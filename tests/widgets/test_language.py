@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QCoreApplication, QLocale, Qt, QTranslator
-from PySide6.QtGui import QFontDatabase
+from PySide6.QtGui import QFontDatabase, QKeySequence
 from PySide6.QtWidgets import QApplication
 
 from qwendesk.core.number_format import ENGLISH_FORMAT, install_number_format, show_count, show_date, show_decimal
@@ -196,10 +196,39 @@ def test_names_are_in_the_order_of_the_language(app: QApplication, folder: Path)
     assert sorted(names, key=name_order) == ["Äpfel", "Birnen", "zebra"]
 
 
+def test_chinese_names_are_in_the_order_of_their_sound(app: QApplication, folder: Path) -> None:
+    names = ["中文", "工作", "北京"]
+    write(folder, "zh_Hans")
+    show_language(app, "zh", folder)
+    assert sorted(names, key=name_order) == ["北京", "工作", "中文"]
+
+
 def test_texts_of_qt_are_in_the_language(app: QApplication, folder: Path) -> None:
     write(folder, "zh_Hans")
     show_language(app, "zh", folder)
     assert QCoreApplication.translate("QPlatformTheme", "Cancel") == "取消"
+
+
+@pytest.mark.parametrize(("latin_keys", "shown"), [(True, "Ctrl+Enter"), (False, "Ctrl+回车")])
+def test_keys_are_named_as_on_the_keyboards_of_the_language(
+    latin_keys: bool, shown: str, app: QApplication, folder: Path
+) -> None:
+    write(folder, "zh_Hans", latin_keys=latin_keys)
+    show_language(app, "zh", folder)
+    assert QKeySequence("Ctrl+Enter").toString(QKeySequence.SequenceFormat.NativeText) == shown
+    assert QCoreApplication.translate("QPlatformTheme", "Cancel") == "取消"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [("a.gguf", "把 a.gguf 移到回收站"), ("游戏", "把游戏移到回收站"), ("1 GB（假定）", "把 1 GB（假定）移到回收站")],
+)
+def test_no_blank_between_chinese_text_and_a_chinese_value(
+    value: str, shown: str, app: QApplication, folder: Path
+) -> None:
+    write(folder, "xx", texts={"Move {0}": "把 {0} 移到回收站"})
+    show_language(app, "xx", folder)
+    assert tr("Move {0}", value) == shown
 
 
 def test_lists_and_sentences_are_joined_as_the_language_writes_them(app: QApplication, folder: Path) -> None:

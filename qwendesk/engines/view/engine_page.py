@@ -126,7 +126,7 @@ def _build(state: EngineState, diagnosis: Diagnosis | None) -> tuple[tuple[str, 
     rows = [(tr("State"), phases[state.phase])]
     if state.report is not None and state.report.served_by is not None:
         served = state.report.served_by
-        rows.append((tr("Server"), tr("{0} at {1}", served.program, served.address)))
+        rows.append((tr("Server"), tr("{0} ({1})", served.program, served.address)))
         return tuple(rows)
     backends = state.welcome.backends if state.welcome is not None else diagnosis.backends if diagnosis else ()
     if state.welcome is not None:

@@ -132,7 +132,7 @@ class ThinkBlock(QWidget):
     def _update_header(self) -> None:
         if self._seconds is None:
             elapsed = int(time.monotonic() - self._began_at)
-            text = tr("Thinking… {0}", show_duration(elapsed) if elapsed >= 10 else f"{elapsed} s")
+            text = tr("Thinking… {0}", show_duration(elapsed) if elapsed >= 10 else tr("{0} s", elapsed))
         else:
             text = thought_text(self._seconds, self._tokens)
         self._header.setText(text)
