@@ -79,6 +79,7 @@ SIZES: Mapping[str, Dimensions] = MappingProxyType(
             is_tied=True,
         ),
         "small": _SMALL,
+        "small-248k": msgspec.structs.replace(_SMALL, vocab_size=REAL_SIZES["35b"].vocab_size),
         "1b": msgspec.structs.replace(
             _SMALL,
             block_count=16,

@@ -4,13 +4,13 @@ import asyncio
 import hashlib
 import tempfile
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
-from bench.peers.sides import Answer, Pieces, Setup, SideFailure, Turn
+from bench.peers.sides import Answer, Pieces, Setup, SideFailure, Turn, sampling_values
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import ImagePart, Message, TextPart
@@ -28,12 +28,13 @@ class AppEngine:
 
     is_ours = True
 
-    def __init__(self, setup: Setup) -> None:
+    def __init__(self, setup: Setup, command: Sequence[str] | None = None) -> None:
+        """`command` starts another worker than the app's."""
         self._setup = setup
         self._runner = asyncio.Runner()
         self._folder = tempfile.TemporaryDirectory(prefix="bench-states-")
         self._forbid_end: tuple[str, ...] = ()
-        self._client = self._run(_new_client())
+        self._client = self._run(_new_client(command))
         try:
             self._load()
         except SideFailure:
@@ -103,13 +104,8 @@ class AppEngine:
         raise SideFailure("The engine did not finish its answer.")
 
     def _options(self, n_tokens: int) -> GenerationOptions:
-        return GenerationOptions(
-            temperature=0.0,
-            presence_penalty=0.0,
-            enable_thinking=False,
-            max_tokens=n_tokens,
-            logit_bias=self._forbid_end,
-        )
+        options = GenerationOptions(enable_thinking=False, max_tokens=n_tokens, logit_bias=self._forbid_end)
+        return msgspec.structs.replace(options, **sampling_values(self._setup.values))
 
     def _state_file(self, chat: str) -> Path:
         return Path(self._folder.name) / f"{chat}.state"
@@ -118,8 +114,8 @@ class AppEngine:
         return self._runner.run(work)
 
 
-async def _new_client() -> WorkerClient:
-    return WorkerClient()
+async def _new_client(command: Sequence[str] | None) -> WorkerClient:
+    return WorkerClient(command)
 
 
 def _message(turn: Turn) -> Message:

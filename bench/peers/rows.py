@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 from PIL import Image, ImageDraw
 
-from bench.peers.sides import Answer, Side, Speculation, Turn
+from bench.peers.sides import Answer, Side, Speculation, Turn, Values
 
 Measure = Callable[[Side, "Material", str], Answer]
 """Runs a row once: on this side, with this material, in a chat whose name is new in every round."""
@@ -65,6 +65,15 @@ class Target(msgspec.Struct, frozen=True):
 
 
 FASTER, NO_SLOWER, TENTH = Target(1.0, is_least=True), Target(1.0), Target(0.1)
+CLOSE_BEHIND = Target(0.97, is_least=True)
+"""With all threads, the app's own process shares the cores with them."""
+AHEAD = Target(1.05, is_least=True)
+HOLDS = Target(0.95, is_least=True)
+UNNOTICED = Target(0.99, is_least=True)
+
+PeerName = Literal["llama-server", "ours with one thread", "ours that looks at nobody"]
+Model = Literal["generated", "words", "smollm2", "demo"]
+"""The benchmark model with 150,000 tokens of vocabulary, one with 248,320, SmolLM2, and the built-in demo."""
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -74,13 +83,22 @@ class Row(msgspec.Struct, frozen=True):
     unit: Literal["tok/s", "s"]
     target: Target
     measure: Measure
-    model: Literal["generated", "demo"] = "generated"
+    model: Model = "generated"
     """The demo model knows pictures, and its draft head is trained."""
+    values: Values = "greedy"
     on_one_thread: bool = False
     speculation: Speculation = ""
-    busy_processes: int = 0
+    peers: tuple[PeerName, ...] = ("llama-server",)
+    """The best of them counts."""
+    n_busy: int = 0
+    """How many other processes keep a core busy each."""
+    is_busy_low: bool = False
+    """They have the lowest priority; the normal one otherwise."""
+    n_clients: int = 1
     pairs_per_round: int = 1
-    """Short answers take several turns: the finer both alternate, the less the machine's load of the moment decides."""
+    """Short answers take several turns: the finer all alternate, the less the machine's load of the moment decides."""
+    is_limit: bool = False
+    """A limit that the documentation names with its price: the target is what would be without it."""
 
     def value(self, answer: Answer) -> float:
         return answer.decode_tok_s if self.unit == "tok/s" else answer.first_token_s
@@ -88,6 +106,11 @@ class Row(msgspec.Struct, frozen=True):
 
 def decode(side: Side, material: Material, chat: str) -> Answer:
     return side.ask((Turn("user", f"{chat}: write."),), _DECODED, chat)
+
+
+def decode_long(side: Side, material: Material, chat: str) -> Answer:
+    """Decode an answer that is long enough for a worker that follows other programs."""
+    return side.ask((Turn("user", f"{chat}: write."),), 4 * _DECODED, chat)
 
 
 def decode_known(side: Side, material: Material, chat: str) -> Answer:
@@ -156,36 +179,60 @@ def _two_turns(side: Side, material: Material, chat: str) -> tuple[Turn, ...]:
     return (first, Turn("assistant", answer.text), Turn("user", _LATER))
 
 
+def _decode_rows(name: str, what: str, model: Model, values: Values, one: Target, every: Target) -> tuple[Row, Row]:
+    """Return the rows of one model's decoding with one thread and with all."""
+    return (
+        Row(
+            f"{name}-1", f"{what}, one thread", "tok/s", one, decode, model, values, on_one_thread=True,
+            pairs_per_round=4,
+        ),
+        Row(name, f"{what}, all threads", "tok/s", every, decode, model, values, pairs_per_round=4),
+    )  # fmt: skip
+
+
+_OWN: tuple[PeerName, ...] = ("llama-server", "ours with one thread")
+_WORDS = "vocabulary of 248,320"
+
 ROWS = (
-    Row(
-        "decode-1", f"decode, {_DECODED} tokens, one thread", "tok/s", FASTER, decode, on_one_thread=True,
-        pairs_per_round=4,
-    ),
-    Row("decode", f"decode, {_DECODED} tokens, all threads", "tok/s", FASTER, decode, pairs_per_round=4),
-    Row("first-turn", "first turn: a question of 2,000 tokens", "s", NO_SLOWER, first_turn),
+    *_decode_rows("decode", f"decode, {_DECODED} tokens, temperature 0", "generated", "greedy", FASTER, CLOSE_BEHIND),
+    Row("first-turn", "first turn: a question of 2,000 tokens", "s", Target(1.02), first_turn),
     Row("follow-up", "second turn of that chat", "s", NO_SLOWER, follow_up),
-    Row("edited-turn", "new text for question 2 of 5 (each 300 tokens)", "s", NO_SLOWER, edited_turn),
-    Row(
-        "change-chats", "second turn after another chat of 500 tokens", "s", TENTH, changed_chats,
-    ),
+    Row("edited-turn", "new text for question 2 of 5 (each 300 tokens)", "s", Target(1.02), edited_turn),
+    Row("change-chats", "second turn after another chat of 500 tokens", "s", Target(0.73), changed_chats),
     Row(
         "restart", "second turn after a restart; the peer restores its saved slot", "s", TENTH,
         partial(restarted, peer_saves=True),
     ),
+    Row("restart-plain", "the same; the peer saves nothing", "s", TENTH, partial(restarted, peer_saves=False)),
+    *_decode_rows("general", "decode, values for general use", "generated", "general", AHEAD, AHEAD),
+    *_decode_rows("coding", "decode, values for coding", "generated", "coding", FASTER, CLOSE_BEHIND),
     Row(
-        "restart-plain", "the same; the peer saves nothing", "s", TENTH, partial(restarted, peer_saves=False),
+        "busy-low", "decode, general use, beside two busy processes of low priority", "tok/s", HOLDS, decode_long,
+        values="general", peers=_OWN, n_busy=2, is_busy_low=True,
     ),
     Row(
-        "busy-decode", f"decode, {_DECODED} tokens, beside two busy processes of low priority", "tok/s", FASTER, decode,
-        busy_processes=2,
+        "busy-low-follow-up", "second turn, beside two busy processes of low priority", "s", Target(1 / 0.95),
+        follow_up, values="general", peers=_OWN, n_busy=2, is_busy_low=True,
     ),
     Row(
-        "busy-follow-up", "second turn, beside two busy processes of low priority", "s", NO_SLOWER, follow_up,
-        busy_processes=2,
+        "busy-normal", "decode, general use, beside a busy process of normal priority", "tok/s", HOLDS, decode_long,
+        values="general", peers=_OWN, n_busy=1,
     ),
+    Row(
+        "busy-normal-follow-up", "second turn, beside a busy process of normal priority", "s", Target(1 / 0.95),
+        follow_up, values="general", peers=_OWN, n_busy=1,
+    ),
+    Row(
+        "quiet", "decode, general use, beside nobody: what looking for others costs", "tok/s", UNNOTICED, decode,
+        values="general", peers=("ours that looks at nobody",), pairs_per_round=4,
+    ),
+    *_decode_rows("words", f"decode, {_WORDS}, temperature 0", "words", "greedy", FASTER, CLOSE_BEHIND),
+    *_decode_rows("words-general", f"decode, {_WORDS}, general use", "words", "general", AHEAD, AHEAD),
+    *_decode_rows("smollm2", "decode, SmolLM2, temperature 0", "smollm2", "greedy", FASTER, CLOSE_BEHIND),
+    *_decode_rows("smollm2-general", "decode, SmolLM2, general use", "smollm2", "general", AHEAD, AHEAD),
     Row(
         "lookup", "decode with lookup; the peer with ngram-simple", "tok/s", FASTER, decode_repetitive,
-        speculation="lookup",
+        speculation="lookup", pairs_per_round=2,
     ),
     Row(
         "mtp", "decode with MTP, a text that the demo model knows; the peer with draft-mtp", "tok/s", FASTER,
@@ -198,6 +245,10 @@ ROWS = (
     Row(
         "after-drop", f"question about a picture that was dropped {_TYPING_S:g} s before (demo)", "s", TENTH,
         dropped_picture, model="demo",
+    ),
+    Row(
+        "four-programs", f"four programs at once, {_DECODED} tokens each, all together; the peer with --parallel 4",
+        "tok/s", FASTER, decode, values="general", n_clients=4, is_limit=True,
     ),
 )  # fmt: skip
 """In an order that loads each model as rarely as possible."""

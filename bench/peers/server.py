@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bench.peers.sides import Answer, Pieces, Setup, SideFailure, Speculation, Turn
+from bench.peers.programs import ask_together
+from bench.peers.sides import Answer, Pieces, Setup, SideFailure, Speculation, Turn, sampling_values
 
 _START_LIMIT_S = 120.0
 _STOP_LIMIT_S = 20.0
@@ -28,7 +29,7 @@ _SPECULATION: Mapping[Speculation, tuple[str, ...]] = {
 
 
 class LlamaServer:
-    """A running llama-server with one slot and its own prompt cache in RAM, which is on by default.
+    """A running llama-server with a slot for each client and its own prompt cache in RAM, which is on by default.
 
     It implements Side.
     """
@@ -47,10 +48,13 @@ class LlamaServer:
             raise
 
     def ask(self, turns: tuple[Turn, ...], n_tokens: int, chat: str) -> Answer:
+        if self._setup.n_clients > 1:
+            url = f"http://127.0.0.1:{self._port}"
+            return ask_together(url, [""] * self._setup.n_clients, self._setup.values, turns, n_tokens)
         body = {
             "messages": [_message(turn) for turn in turns],
             "max_tokens": n_tokens,
-            "temperature": 0,
+            **sampling_values(self._setup.values),
             "ignore_eos": True,
             "stream": True,
             "chat_template_kwargs": {"enable_thinking": False},
@@ -139,7 +143,7 @@ def server_arguments(setup: Setup, port: int, slots: Path) -> list[str]:
         "--ctx-size": setup.n_ctx,
         "--threads": setup.n_threads,
         "--threads-batch": setup.n_threads,
-        "--parallel": 1,
+        "--parallel": setup.n_clients,
         "--n-gpu-layers": 0,
         "--slot-save-path": slots,
         **({"--mmproj": setup.mmproj} if setup.mmproj else {}),

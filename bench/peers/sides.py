@@ -1,11 +1,25 @@
 """What is measured on both sides in the same way: a chat goes in, and an answer comes back with its times."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, Protocol
 
 import msgspec
 
+from qwendesk.core.presets import sampling
+
 Speculation = Literal["", "mtp", "lookup"]
+Values = Literal["greedy", "general", "coding"]
+
+
+def sampling_values(values: Values) -> Mapping[str, float | int]:
+    """Return sampling options by name: none at random, or those of Qwen3.5's model card for what people do.
+
+    The names are those of GenerationOptions and of llama-server's requests.
+    """
+    if values == "greedy":
+        return {"temperature": 0.0, "presence_penalty": 0.0}
+    return sampling("qwen3.5", "general" if values == "general" else "precise", thinking=True)
 
 
 class SideFailure(Exception):
@@ -20,6 +34,9 @@ class Setup(msgspec.Struct, frozen=True):
     mmproj: Path | None = None
     speculation: Speculation = ""
     n_ctx: int = 4096
+    values: Values = "greedy"
+    n_clients: int = 1
+    """How many programs ask at the same time."""
 
 
 class Turn(msgspec.Struct, frozen=True):
@@ -48,7 +65,7 @@ class Side(Protocol):
     is_ours: bool
 
     def ask(self, turns: tuple[Turn, ...], n_tokens: int, chat: str) -> Answer:
-        """Return the answer to the last turn, at temperature 0. `chat` is a name that all turns of a chat share.
+        """Return the answer to the last turn, with the setup's values. `chat` is a name that all turns of a chat share.
 
         After a restart, the first question in a saved chat restores its state. The time for that counts.
         """
