@@ -92,6 +92,39 @@ def test_python_files_are_short() -> None:
     assert too_long == []
 
 
+# Modules with a builder of labels of their own, from before the kit (`widgets/kit.py`). This list only gets shorter.
+OWN_BUILDERS = {
+    "bench/view/compare_column.py",
+    "bench/view/pasted_dialog.py",
+    "bench/view/result_table.py",
+    "bench/view/tune_tab.py",
+    "chat/view/answer/source_dialog.py",
+    "chat/view/composer/folder_view.py",
+    "chat/view/composer/pdf_sheet.py",
+    "engines/view/engine_list.py",
+    "engines/view/load_options/command_dialog.py",
+    "mcp/view/server_dialog.py",
+    "mcp/view/server_line.py",
+    "meters/view/meter_bar.py",
+    "models/view/download_row.py",
+    "models/view/downloads_tab.py",
+    "models/view/model_row.py",
+    "server/view/address_card.py",
+    "server/view/programs_card.py",
+    "widgets/rows/titled_card.py",
+}
+LABEL_BUILDER = re.compile(r"def _\w*label\w*\(.*-> (QLabel|WrappingLabel):", re.MULTILINE)
+
+
+def test_labels_are_made_by_the_kit() -> None:
+    package = ROOT / "qwendesk"
+    sources = {path.relative_to(package).as_posix(): path.read_text(encoding="utf-8") for path in package.rglob("*.py")}
+
+    found = {name for name, text in sources.items() if LABEL_BUILDER.search(text)}
+
+    assert found == OWN_BUILDERS, "use widgets/kit.py; a module that does so leaves the list"
+
+
 def test_every_folder_of_tests_is_a_package() -> None:
     folders = {path.parent for path in (ROOT / "tests").rglob("*.py")}
 

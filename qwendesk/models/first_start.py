@@ -153,6 +153,13 @@ class FirstStartService:
         except QwenDeskError as error:
             self.state.update(problem=error.sentence)
 
+    async def cancel(self, item: DownloadItem) -> None:
+        """Stop a download and delete its unfinished files."""
+        try:
+            await self._downloads.cancel(item.saved.id)
+        except QwenDeskError as error:
+            self.state.update(problem=error.sentence)
+
     async def close(self) -> None:
         for unsubscribe in self._unsubscribes:
             unsubscribe()

@@ -1,5 +1,6 @@
 """Layouts that wrap or scroll, spacing by the density setting, and pages that are built when first shown."""
 
+import functools
 from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
@@ -135,6 +136,60 @@ class FlowLayout(WrappingLayout):
             lines[-1].append((item, size))
             left -= size.width() + self.spacing()
         return lines
+
+
+class SteadyStack(QWidget):
+    """Shows one of its pages, and is as large as the largest needs: what is below doesn't move when the page changes.
+
+    A QStackedWidget has the height that the current page needs for its width.
+    """
+
+    def __init__(self, *pages: QWidget) -> None:
+        super().__init__()
+        layout = _StackLayout(self)
+        for page in pages:
+            layout.addWidget(page)
+        self._pages, self._number = pages, 0
+
+    def show_page(self, number: int) -> None:
+        self._number = number
+        if self.isVisible():
+            self._hide_others()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Hide all pages but one only now: one that was never shown has no style yet, and seems to be empty."""
+        super().showEvent(event)
+        self._hide_others()
+
+    def _hide_others(self) -> None:
+        for place, page in enumerate(self._pages):
+            page.setVisible(place == self._number)
+
+
+class _StackLayout(WrappingLayout):
+    """Gives each item all the room, also those that are hidden, which a layout usually takes for empty."""
+
+    def sizeHint(self) -> QSize:
+        return self._largest([widget.sizeHint() for widget in self._widgets()])
+
+    def minimumSize(self) -> QSize:
+        return self._largest([widget.minimumSizeHint() for widget in self._widgets()])
+
+    def setGeometry(self, rect: QRect) -> None:
+        super().setGeometry(rect)
+        for widget in self._widgets():
+            widget.setGeometry(rect)
+
+    def _height_for(self, width: int) -> int:
+        heights = (each.heightForWidth(width) if each.hasHeightForWidth() else each.sizeHint().height()
+                   for each in self._widgets())  # fmt: skip
+        return max(heights, default=0)
+
+    def _widgets(self) -> list[QWidget]:
+        return [widget for item in self._items if (widget := item.widget()) is not None]
+
+    def _largest(self, sizes: list[QSize]) -> QSize:
+        return functools.reduce(QSize.expandedTo, sizes, QSize(0, 0))
 
 
 class ResponsivePairLayout(WrappingLayout):
@@ -326,8 +381,8 @@ class EqualColumnsLayout(WrappingLayout):
     The widgets of a row are as tall as the tallest of them.
     """
 
-    def __init__(self, *, least: int) -> None:
-        super().__init__(spacing=14)
+    def __init__(self, *, least: int, spacing: int = 14) -> None:
+        super().__init__(spacing=spacing)
         self._least = least
 
     def minimumSize(self) -> QSize:

@@ -37,7 +37,10 @@ QFrame[kind="rail"] { background: @panel; border: none; border-right: 1px solid 
 QLabel { background: transparent; qproperty-textFormat: PlainText; }
 QLabel[rich="true"] { qproperty-textFormat: RichText; }
 QLabel[kind="brand"] { font-size: @14; font-weight: 700; }
-QLabel[kind="title"] { font-size: @26; font-weight: 700; }
+QLabel[kind="title"] { font-size: @28; font-weight: 700; }
+QLabel[kind="result"] { font-size: @20; font-weight: 600; }
+QLabel[kind="subtitle"] { color: @text_dim; font-size: @16; }
+QLabel[kind="body"] { font-size: @14; }
 QLabel[kind="pagetitle"] { font-size: @20; font-weight: 700; }
 QLabel[kind="heading"] { font-size: @15; font-weight: 600; }
 QLabel[kind="dim"] { color: @text_dim; }
@@ -126,6 +129,8 @@ QPushButton:disabled { background: transparent; color: @text_off; }
 QPushButton::menu-indicator { image: none; width: 0px; }
 
 QPushButton[kind="primary"] { background: @fill; color: @on_fill; border: 1px solid @fill; font-weight: 600; }
+QPushButton[big="true"] { padding: @s7 24px; font-size: @14; min-height: @h24; }
+QPushButton[kind="primary"][big="true"]:focus { padding: @s7-2 22px; }
 QPushButton[kind="primary"]:hover { background: @fill_hover; }
 QPushButton[kind="primary"]:pressed { background: @fill_pressed; }
 QPushButton[kind="primary"]:focus { border: 3px double @focus_on_fill; padding: @s7-2 10px; }
@@ -155,6 +160,7 @@ QPushButton[kind="pill"]:focus { border: 1px solid @focus; }
 QPushButton[kind="tab"] { background: transparent; border: 1px solid transparent; color: @text_dim; }
 QPushButton[leading="true"] { text-align: left; }
 QPushButton[compact="true"] { padding: @s5 9px; font-size: @12; }
+QPushButton[kind="link"][compact="true"] { padding: @s3 2px; }
 QPushButton[kind="tab"]:hover { background: @hover; color: @text; }
 QPushButton[kind="tab"]:disabled { background: transparent; color: @text_off; }
 QPushButton[kind="tab"]:checked { background: @pill_on; border: 1px solid @pill_on_border; color: @text; }
@@ -256,6 +262,7 @@ QPlainTextEdit[kind="editor"]:focus { border: 1px solid @focus; }
 QFrame[kind="drop"] { background: @drop; border: 2px dashed @drop_border; border-radius: 16px; }
 QFrame[kind="modelcard"] { background: @field; border: 1px solid @border; border-radius: 12px; }
 QFrame[kind="hero"] { background: @field; border: 1px solid @pill_on_border; border-radius: 12px; }
+QFrame[kind="iconbox"] { background: @card; border: none; border-radius: 10px; }
 QFrame[kind="rule"] { background: @divider; border: none; max-height: 1px; }
 QDialog { background: @window; }
 QFrame[kind="popover"] { background: @card; border: 1px solid @border; border-radius: 12px; }

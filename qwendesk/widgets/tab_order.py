@@ -8,7 +8,15 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 from PySide6.QtCore import QPoint, QRect, Qt
-from PySide6.QtWidgets import QScrollArea, QWidget
+from PySide6.QtWidgets import (
+    QAbstractSpinBox,
+    QComboBox,
+    QLineEdit,
+    QPlainTextEdit,
+    QScrollArea,
+    QTextEdit,
+    QWidget,
+)
 
 
 def accepts_tab(widget: QWidget) -> bool:
@@ -71,6 +79,16 @@ def focus_nearby(root: QWidget, lost: QWidget) -> bool:
             return True
         around = around.parentWidget() if around is not root else None
     return focus_next(root, None, forward=True)
+
+
+def is_text_field(widget: QWidget) -> bool:
+    """Return True if the user can type text or a number into `widget`."""
+    match widget:
+        case QLineEdit() | QPlainTextEdit() | QTextEdit() | QAbstractSpinBox():
+            return not widget.isReadOnly()
+        case QComboBox():
+            return widget.isEditable()
+    return False
 
 
 def _middle_of(widget: QWidget) -> QPoint:

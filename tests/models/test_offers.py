@@ -26,7 +26,7 @@ from qwendesk.models.fit import Pc, estimate_fit, estimate_mmproj, estimate_mode
 from qwendesk.models.offers import Offers, OffersService, make_offers, unused_gpus
 from qwendesk.models.ranking import Offer
 from qwendesk.models.view.first_start import pc_line
-from qwendesk.models.view.offer_texts import welcome_pc_text
+from qwendesk.models.view.offer_texts import short_pc_text
 from qwendesk.settings.service import SettingsService
 from tests.models.library import never_connected
 from tests.service_desk import Desk
@@ -113,7 +113,7 @@ TWO_3090 = RTX_3090, msgspec.structs.replace(RTX_3090, name="CUDA1")
 
 
 def test_two_cards_have_the_memory_that_is_printed_on_their_boxes() -> None:
-    assert "48 GB VRAM" in welcome_pc_text(Pc(gpus=TWO_3090, ram_bytes=64 * GIB))
+    assert "with 48 GB ·" in short_pc_text(Pc(gpus=TWO_3090, ram_bytes=64 * GIB))
 
 
 def test_fit_includes_the_mmproj_and_the_reserve(catalog: Catalog) -> None:

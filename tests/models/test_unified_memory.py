@@ -20,7 +20,7 @@ from qwendesk.models.fit import (
 )
 from qwendesk.models.offers import Offers
 from qwendesk.models.view.for_this_pc import status_text
-from qwendesk.models.view.offer_texts import fit_details, fit_text, fit_word, pc_text, welcome_pc_text
+from qwendesk.models.view.offer_texts import fit_details, fit_text, fit_word, pc_text, short_pc_text
 
 CPU = DeviceInfo("CPU", "A CPU", "cpu", "CPU")
 STRIX_HALO = DeviceInfo("Vulkan0", "Radeon 8060S Graphics", "igpu", "Vulkan", 124 * GIB, 120 * GIB)
@@ -42,7 +42,7 @@ def test_their_gpus_are_used_and_named() -> None:
     assert all(pc.is_unified for pc in (halo, spark, mac))
     assert pc_text(halo) == "Radeon 8060S Graphics, 128 GB of memory for GPU and CPU"
     assert pc_text(spark) == "GB10, 120 GB of memory for GPU and CPU"
-    assert "Apple M4 Pro, 48 GB of memory for GPU and CPU, 36 GB of it for the GPU." in welcome_pc_text(mac)
+    assert short_pc_text(mac) == "Apple M4 Pro with 48 GB of memory for GPU and CPU, 36 GB of it for the GPU"
     assert "GPU" not in status_text(Offers(state="ready", pc=halo))
 
 

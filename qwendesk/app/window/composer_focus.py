@@ -1,21 +1,13 @@
 """Gives the focus to the composer when an action has ended elsewhere, so that the user can type at once."""
 
 from PySide6.QtCore import QEvent, QObject
-from PySide6.QtWidgets import (
-    QAbstractSpinBox,
-    QApplication,
-    QComboBox,
-    QLineEdit,
-    QMainWindow,
-    QPlainTextEdit,
-    QTextEdit,
-    QWidget,
-)
+from PySide6.QtWidgets import QApplication, QMainWindow
 
 from qwendesk.chat.view.composer.composer import Composer
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.widgets.bind import bind_field
+from qwendesk.widgets.tab_order import is_text_field
 
 
 class ComposerFocus(QObject):
@@ -50,16 +42,6 @@ class ComposerFocus(QObject):
     def _is_typing(self) -> bool:
         focused = (self._window.focusWidget(), QApplication.focusWidget())
         return any(is_text_field(widget) for widget in focused if widget is not None and widget.isVisible())
-
-
-def is_text_field(widget: QWidget) -> bool:
-    """Return True if the user can type text or a number into `widget`."""
-    match widget:
-        case QLineEdit() | QPlainTextEdit() | QTextEdit() | QAbstractSpinBox():
-            return not widget.isReadOnly()
-        case QComboBox():
-            return widget.isEditable()
-    return False
 
 
 def _load_state(state: EngineState) -> tuple[bool, bool]:

@@ -172,6 +172,11 @@ class MainWindow(QMainWindow):
     def load_model(self, path: str) -> None:
         self._tasks.start(self._engine.load_file(Path(path)))
 
+    def _load_for_chat(self, options: LoadOptions) -> None:
+        """Load a model that the user chose, and open the chat with the focus in its message field."""
+        self._tasks.start(self._engine.load(options))
+        self.go_to("chat")
+
     def load_served(self, model: str) -> None:
         """Use a model of a server, as `LoadOptions.model` has it."""
         self._tasks.start(self._engine.load(LoadOptions(model=model)))
@@ -211,8 +216,9 @@ class MainWindow(QMainWindow):
         navigation.error_found.connect(self.report)
         navigation.announced.connect(self.announcer.announce)
         navigation.restart_asked.connect(self.restart)
-        navigation.load_asked.connect(lambda options: self._tasks.start(self._engine.load(options)))
+        navigation.load_asked.connect(self._load_for_chat)
         navigation.demo_asked.connect(self.load_demo)
+        navigation.demo_asked.connect(lambda: self.go_to("chat"))
         navigation.model_file_asked.connect(self.choose_model)
         navigation.mmproj_file_asked.connect(self.choose_mmproj)
         self.top_bar.eject_asked.connect(self.eject)

@@ -25,7 +25,7 @@ class ChatArea(QWidget):
     def __init__(self, page: QWidget, sidebar: Sidebar) -> None:
         super().__init__()
         self._sidebar = sidebar
-        self._is_sidebar_wanted = True
+        self._is_sidebar_wanted = self._is_sidebar_needed = True
         self._inspector: QWidget | None = None
         self._is_inspector_wanted = False
         self._over_page: QWidget | None = None
@@ -56,6 +56,11 @@ class ChatArea(QWidget):
         inspector.setParent(self)
         self._arrange()
 
+    def set_sidebar_needed(self, is_needed: bool) -> None:
+        """Set whether the sidebar has something to show. If not, it is hidden until the user opens it."""
+        self._is_sidebar_needed = is_needed
+        self._arrange()
+
     def panel_with(self, widget: QWidget) -> QWidget | None:
         """Return the open panel that contains `widget`, if one does."""
         panels = (self._sidebar, self._inspector)
@@ -82,13 +87,14 @@ class ChatArea(QWidget):
         if self._covers_page(self._sidebar):
             self._over_page = None
         elif self._has_space_for_sidebar:
-            self._is_sidebar_wanted = not self._is_sidebar_wanted
+            self._is_sidebar_wanted = not (self._is_sidebar_wanted and self._is_sidebar_needed)
+            self._is_sidebar_needed = True
         else:
             self._over_page = self._sidebar
         self._arrange()
 
     def show_sidebar(self) -> None:
-        self._is_sidebar_wanted = True
+        self._is_sidebar_wanted = self._is_sidebar_needed = True
         if not self._has_space_for_sidebar:
             self._over_page = self._sidebar
         self._arrange()
@@ -134,7 +140,7 @@ class ChatArea(QWidget):
 
     def _arrange(self) -> None:
         sidebar, inspector = self._sidebar, self._inspector
-        has_left = self._is_sidebar_wanted and self._has_space_for_sidebar
+        has_left = self._is_sidebar_wanted and self._is_sidebar_needed and self._has_space_for_sidebar
         has_right = self._is_inspector_beside_page
         if (has_left and self._covers_page(sidebar)) or (has_right and self._covers_page(inspector)):
             self._over_page = None

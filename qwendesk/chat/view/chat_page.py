@@ -57,6 +57,8 @@ class ChatPage(QWidget):
     """The user continued a chat in a new one, which is now open."""
     engine_action_asked = Signal(str)
     """A BannerAction for the engine: "retry", "restart" or "demo"."""
+    first_start_shown = Signal(bool)
+    """Whether the first start is shown instead of a chat."""
 
     def __init__(self, chat: ChatService, gauge: ContextGauge, presets: PresetsService) -> None:
         super().__init__()
@@ -297,6 +299,7 @@ class ChatPage(QWidget):
             # so that no button gets its focus: a newcomer would take that one for the recommended one.
             self.composer.text.clearFocus()
         self.composer.setHidden(is_hidden)
+        self.first_start_shown.emit(is_hidden)
         if is_empty:
             self._show_middle(self._first_start if is_first else self.welcome)
 

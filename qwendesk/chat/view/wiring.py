@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QWidget
 
+from qwendesk.chat.chat_list import ChatListState
 from qwendesk.chat.chat_services import ChatServices
 from qwendesk.chat.chat_state import ChatState
 from qwendesk.chat.reopen_guard import MayReopen, ReopenGuard, always
@@ -100,6 +101,7 @@ class ChatView(QObject):
         self.page.composer.tools.choice.calls_asked.connect(self._show_call_log)
         self.page.add_above(BranchNote(chat, chat_list))
         BranchFinder(self.page.thread_view.intents, chat, chat_list)
+        self._is_first_start = False
         self._connect()
         self._connect_tools(tools)
 
@@ -172,6 +174,8 @@ class ChatView(QObject):
         navigation.options_asked.connect(self._show_options)
         navigation.command_asked.connect(self.show_command)
         self.inspector.close_asked.connect(self.area.toggle_inspector)
+        self.page.first_start_shown.connect(self._show_first_start)
+        bind_field(self, self.services.chat_list.state, _has_chats, lambda _has: self._place_sidebar())
         self.page.picker_asked.connect(navigation.picker_asked)
         self.page.offers_asked.connect(lambda: navigation.models_tab_asked.emit("pc"))
         self.page.model_asked.connect(navigation.model_file_asked)
@@ -217,6 +221,16 @@ class ChatView(QObject):
             set_pasted_options(self.services.chat, values)
         except QwenDeskError as error:
             self.navigation.error_found.emit(error.title, error.sentence)
+
+    def _show_first_start(self, is_shown: bool) -> None:
+        if is_shown != self._is_first_start:
+            self._is_first_start = is_shown
+            self._place_sidebar()
+
+    def _place_sidebar(self) -> None:
+        """A newcomer sees no list of chats before there is one."""
+        has_chats = _has_chats(self.services.chat_list.state.value)
+        self.area.set_sidebar_needed(has_chats or not self._is_first_start)
 
     def show_inspector(self, tab: Tab) -> None:
         self.inspector.show_tab(tab)
@@ -279,3 +293,7 @@ class ChatView(QObject):
     def _name_preset(self) -> None:
         self.navigation.inspector_asked.emit("sampling")
         self.sampling.page().presets.begin_naming()
+
+
+def _has_chats(state: ChatListState) -> bool:
+    return bool(state.summaries)

@@ -1,54 +1,96 @@
-"""The first start: one recommended model with a button, and other ways to begin below."""
+"""The first start: what this is in a sentence, the best model for the PC with a button, and other ways to begin.
+
+The card is as tall while it looks at the PC as with its offer or a download, so nothing moves under the pointer.
+"""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import (
-    QFrame,
-    QGridLayout,
-    QHBoxLayout,
-    QLabel,
-    QProgressBar,
-    QScrollArea,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtCore import QEvent, Qt, QTimer
+from PySide6.QtGui import QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QFrame, QProgressBar, QScrollArea, QVBoxLayout, QWidget
 
 from qwendesk.core.observed import Observed
-from qwendesk.core.translation import join_sentences, tr, tr_n, unbroken
-from qwendesk.core.units import show_bytes
+from qwendesk.core.translation import tr, tr_n, unbroken
+from qwendesk.core.units import GIB, show_bytes
 from qwendesk.hardware.snapshot import Snapshot
+from qwendesk.hub.download_queue import DownloadItem
 from qwendesk.models.first_start import FirstStartState
 from qwendesk.models.offers import unused_gpus
-from qwendesk.models.ranking import Offer
+from qwendesk.models.ranking import Offer, QuantOffer
 from qwendesk.models.services import ModelServices
+from qwendesk.models.view.first_start_parts import (
+    ActionLayout,
+    Choice,
+    EngineRow,
+    Fact,
+    LookingBars,
+    details_grid,
+    value_label,
+)
+from qwendesk.models.view.first_start_texts import (
+    VERY_LONG,
+    Screen,
+    button_text,
+    doing_text,
+    hero_download,
+    length_fact,
+    looking_text,
+    note_of,
+    nothing_text,
+    pc_text,
+    pictures_fact,
+    screen_of,
+    speed_fact,
+)
 from qwendesk.models.view.model_actions import ModelActions
 from qwendesk.models.view.offer_texts import (
     download_text,
     fit_details,
-    fit_text,
+    introduction_text,
+    memory_text,
+    rate_text,
     time_text,
-    welcome_pc_text,
 )
-from qwendesk.models.view.speed_texts import expected_text
+from qwendesk.models.view.speed_texts import expected_text, short_speed_text
 from qwendesk.widgets.bind import bind
-from qwendesk.widgets.buttons import TextButton, describe, restyle
+from qwendesk.widgets.buttons import ChevronButton, describe, restyle
 from qwendesk.widgets.file_dialogs import ask_for_folder
-from qwendesk.widgets.layouts import FlowLayout
-from qwendesk.widgets.navigation import GRAPHICS_HELP, Navigation
+from qwendesk.widgets.kit import (
+    GAP,
+    MARGIN,
+    READING_WIDTH,
+    STRETCH,
+    IconLabel,
+    button,
+    card,
+    centred,
+    column,
+    keep_room,
+    label,
+    may_shrink,
+    paragraph,
+    row,
+    rule,
+)
+from qwendesk.widgets.layouts import EqualColumnsLayout, FlowLayout, ResponsivePairLayout, SteadyStack, widget_with
+from qwendesk.widgets.navigation import Navigation
+from qwendesk.widgets.tab_order import is_text_field
 from qwendesk.widgets.tasks import window_tasks
-from qwendesk.widgets.text_layout import ElidedLabel, WrappingLabel
+from qwendesk.widgets.text_layout import ElidedLabel
+from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
 if TYPE_CHECKING:
     from qwendesk.engines.view.engines_presenter import EnginesPresenter
 
-_WIDEST = 680
-# Least width in pixels of a title of the list, and of the name of a quant or file.
-_LEAST_CELL = 80
-# Minimum height in pixels of a line of the list, which a line with a button needs.
-_LINE = 28
+# Height of the card without its details, and of the whole page, in pixels at 100% text size.
+_CARD, _PAGE = 280, 600
+# Least width in pixels of a fact, of a choice, of a column of the details, and of the sentence beside a button.
+_LEAST_FACT, _LEAST_CHOICE, _LEAST_DETAILS, _LEAST_NOTE = 146, 300, 300, 260
+_BAR = 8
+_QUICK = "Qwen3.5-2B"
+# What a usual offer says: its height is kept for the offer that comes.
+_SAMPLE, _SAMPLE_TOK_S, _SAMPLE_BYTES = "Qwen3.6-35B-A3B", 118.0, 20 * GIB
 
 
 class FirstStart(QWidget):
@@ -66,297 +108,370 @@ class FirstStart(QWidget):
         super().__init__()
         service = services.first_start
         self._service, self._offers, self._tasks = service, services.offers, window_tasks()
-        self._actions, self._find_engines, self._snapshot, self._navigation = (
-            actions,
-            find_engines,
-            snapshot,
-            navigation,
-        )
-        self._engines: EnginesPresenter | None = None
-        self._has_engine_offer = False
-        self._trouble = ""
+        self._actions, self._navigation = actions, navigation
+        self._is_quick_asked = False
+        """Whether the small model was asked for before it is known which file of it to take."""
+        self._has_focused = False
+        """Whether the main button got the focus since the page was shown."""
         self.setProperty("kind", "page")
         self.setObjectName("start")
-        self._pc = _label("lead", "start.pc")
-        self._gpu_row = self._unused_gpu_row()
-        self._found = _label("", "start.found")
-        self._use = TextButton(kind="primary")
-        describe(self._use, "start.use", tr("Load"))
-        self._use.clicked.connect(self._on_use)
-        self._found_card = _framed(self._found_row(), "modelcard")
-        self._card = self._hero_card()
-        self._quick = TextButton()
-        self._quick.clicked.connect(lambda: self._download(service.state.value.offers.quick))
-        holder = QWidget()
-        holder.setMaximumWidth(_WIDEST)
-        column = QVBoxLayout(holder)
-        column.setSpacing(14)
-        title = QLabel(tr("Welcome"))
-        title.setProperty("kind", "title")
-        column.addStretch(5)
-        column.addWidget(title)
-        column.addWidget(self._pc)
-        column.addWidget(self._gpu_row)
-        column.addWidget(self._found_card)
-        column.addWidget(self._card)
-        column.addLayout(self._others())
-        column.addStretch(6)
+        self._pc = ElidedLabel("start.pc", kind="dim")
+        self._pc.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self._engine_row = EngineRow(find_engines, navigation)
+        self._card = card(self._card_content(), "modelcard", name="start.card")
+        self._choices = self._other_choices()
+        self._last_line = self._demo_line()
+        self._content = column(
+            paragraph(tr("Chat with Qwen on your own PC."), "title"),
+            4,
+            paragraph(tr("Free, private, works offline."), "subtitle"),
+            26,
+            row(label(tr("Best for your PC"), "heading"), self._pc, spacing=GAP),
+            8,
+            self._card,
+            GAP,
+            self._choices,
+            GAP,
+            self._last_line,
+            GAP,
+            self._engine_row,
+            STRETCH,
+            spacing=0,
+        )
         area = QScrollArea()
         area.setWidgetResizable(True)
         area.setFrameShape(QFrame.Shape.NoFrame)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        inside = QWidget()
+        inside = widget_with(centred(widget_with(self._content), READING_WIDTH, margin=MARGIN))
         inside.setProperty("kind", "column")
-        row = QHBoxLayout(inside)
-        row.setContentsMargins(16, 8, 16, 8)
-        row.addStretch(1)
-        row.addWidget(holder, 1000)
-        row.addStretch(1)
         area.setWidget(inside)
-        around = QVBoxLayout(self)
-        around.setContentsMargins(0, 0, 0, 0)
-        around.addWidget(area)
+        self.setLayout(column(area))
+        app_theme().follow(self, self._fit_heights)
         bind(self, service.state, self._show)
-        bind(self, services.offers.state, lambda _offers: self._show_gpu_row())
-        bind(self, snapshot, lambda _snapshot: self._show_gpu_row())
-
-    def _add_engine_offer(self) -> None:
-        engines = self._engines = self._find_engines()
-        if engines is not None:
-            self._gpu_column.addWidget(engines.offer_row)
-            engines.offer_changed.connect(self._show_engine_offer)
-            self._has_engine_offer, self._trouble = engines.offer
-
-    def _show_engine_offer(self, is_shown: bool, trouble: str) -> None:
-        """Show or hide the row; `trouble` is why an installed engine can't use the GPU."""
-        self._has_engine_offer, self._trouble = is_shown, trouble
-        self._show_gpu_row()
+        bind(self, services.offers.state, lambda _offers: self._show_engine_row(snapshot.value))
+        bind(self, snapshot, self._show_engine_row)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self.update_free_space()
+        self._has_focused = False
+        # After the event, when the window has decided where its focus is.
+        QTimer.singleShot(0, self, self._focus_main)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.ActivationChange:
+            QTimer.singleShot(0, self, self._focus_main)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_heights()
 
     def update_free_space(self) -> None:
         self._tasks.start(self._service.update_free_space())
 
-    def _show_gpu_row(self) -> None:
-        """Show that the engine can't use cards of this PC, if there are any."""
-        names = tr(" and ").join(unused_gpus(self._offers.state.value, self._snapshot.value))
-        if names and self._engines is None:
-            self._add_engine_offer()
-        self._gpu_row.setVisible(bool(names))
-        self._gpu_help.setVisible(not self._has_engine_offer)
-        if self._engines is not None:
-            self._engines.offer_row.setVisible(self._has_engine_offer)
-        if self._has_engine_offer:
-            self._gpu.setText(
-                tr("{0} needs a separate engine. Until it's installed, estimates assume CPU only.", names)
-            )
-            return
-        text = tr(
-            "This PC has {0}, but the installed engine can't use it. Everything works, but slower. The estimates are "
-            "without it.",
-            names,
-        )
-        self._gpu.setText(tr("{0} {1}", text, self._trouble) if self._trouble else text)
+    def _fit_heights(self) -> None:
+        """Place the page a little above the middle, whatever it shows, and scale the card with the text."""
+        theme = current_theme()
+        self._card.setMinimumHeight(theme.px(_CARD))
+        above = min(max((self.height() - theme.px(_PAGE)) // 2, MARGIN), 4 * GAP)
+        self._content.setContentsMargins(0, above, 0, MARGIN)
 
-    def _unused_gpu_row(self) -> QWidget:
-        self._gpu = _label("", "start.gpu")
-        more = TextButton(tr("Show me how"), kind="link")
-        describe(more, "start.gpu.help", tr("Show me how"), tr("Open the guide page about engines"))
-        more.clicked.connect(lambda: self._navigation.help_asked.emit(*GRAPHICS_HELP))
-        self._gpu_help = more
-        row = QHBoxLayout()
-        row.addWidget(self._gpu, 1)
-        row.addWidget(more)
-        holder = _framed(column := QVBoxLayout(), "modelcard")
-        column.addLayout(row)
-        self._gpu_column = column
-        holder.hide()
-        return holder
+    def _focus_main(self) -> None:
+        """Focus the main button once each time the page is shown, so that Enter starts. Leave the user's own focus."""
+        focus: QWidget | None = self.window().focusWidget()
+        is_used = focus is not None and focus.isVisible() and (self.isAncestorOf(focus) or is_text_field(focus))
+        if not self._has_focused and self.isVisible() and self._main.isEnabled() and not is_used:
+            self._main.setFocus()
+            # Before that, Qt gives the focus to the first control of the window.
+            self._has_focused = self.window().isActiveWindow()
 
-    def _found_row(self) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.addWidget(self._found, 1)
-        row.addWidget(self._use)
-        return row
+    def _show_engine_row(self, snapshot: Snapshot | None) -> None:
+        offers = self._offers.state.value
+        self._engine_row.show_trouble(offers.pc.problem, tr(" and ").join(unused_gpus(offers, snapshot)))
 
-    def _hero_card(self) -> QFrame:
-        self._name = _label("heading", "start.name")
-        self._name.setWordWrap(True)
-        self._fit = WrappingLabel()
-        self._fit.setObjectName("start.fit")
-        self._fit.setProperty("chip", "plain")
-        chip = QLabel(tr("Recommended"))
-        chip.setProperty("chip", "accent")
-        self._chip = chip
-        head = QHBoxLayout()
-        head.addWidget(self._name, 1)
-        head.addWidget(chip, 0, Qt.AlignmentFlag.AlignTop)
-        self._rows = QGridLayout()
-        self._rows.setColumnMinimumWidth(0, _LEAST_CELL)
-        self._rows.setColumnMinimumWidth(1, _LEAST_CELL)
-        self._rows.setHorizontalSpacing(12)
-        self._rows.setColumnStretch(1, 1)
-        self._rows.setVerticalSpacing(6)
-        self._model, self._model_size = self._row(0, tr("Model"), "model")
-        self._mmproj, self._mmproj_size = self._row(2, tr("Pictures"), "mmproj")
-        self._pictures = TextButton(kind="link")
-        self._pictures.clicked.connect(self._toggle_pictures)
-        self._rows.addWidget(self._pictures, 2, 3, Qt.AlignmentFlag.AlignRight)
-        self._folder, self._free = self._row(4, tr("Save to"), "folder")
-        self._change = TextButton(tr("Change…"), kind="link")
-        describe(self._change, "start.change", tr("Save to another folder"))
-        self._change.clicked.connect(self._choose_folder)
-        self._rows.addWidget(self._change, 4, 3, Qt.AlignmentFlag.AlignRight)
-        self._expect = _label("dim", "start.expect")
-        self._problem = _label("error", "start.problem")
+    # The card
+
+    def _card_content(self) -> QVBoxLayout:
+        self._name = label(kind="result", name="start.name", wraps=True)
+        self._about, self._doing = (paragraph(kind="dim", name=f"start.{each}") for each in ("about", "doing"))
+        self._lead = SteadyStack(self._about, self._doing)
+        self._facts = {each: Fact(each) for each in ("speed", "length", "pictures", "size")}
+        facts = EqualColumnsLayout(least=_LEAST_FACT, spacing=12)
+        for fact in self._facts.values():
+            facts.addWidget(fact)
         self._bar = QProgressBar()
-        self._bar.setObjectName("start.progress")
-        self._bar.setAccessibleName(tr("Download"))
+        describe(self._bar, "start.progress", tr("Download"))
         self._bar.setTextVisible(False)
+        self._bar.setFixedHeight(_BAR)
         self._bar.setMaximum(1000)
-        self._download_button = TextButton(tr("Download and start"), kind="primary")
-        describe(self._download_button, "start.download", tr("Download and start"))
-        self._download_button.clicked.connect(self._on_download)
-        column = QVBoxLayout()
-        column.setSpacing(12)
-        column.addLayout(head)
-        column.addWidget(self._fit, 0, Qt.AlignmentFlag.AlignLeft)
-        column.addLayout(self._rows)
-        column.addWidget(self._expect)
-        column.addWidget(self._bar)
-        column.addWidget(self._problem)
-        column.addWidget(self._download_button, 0, Qt.AlignmentFlag.AlignLeft)
-        return _framed(column, "hero")
+        self._done, self._rate = label(name="start.done"), label(kind="dim", name="start.rate", wraps=True)
+        progress = column(self._bar, ResponsivePairLayout(self._done, self._rate, least=120), STRETCH)
+        self._middle = SteadyStack(widget_with(facts), widget_with(progress))
+        words = widget_with(column(self._name, self._lead, 16, self._middle, STRETCH, spacing=4))
+        self._top = SteadyStack(LookingBars(), words)
+        self._fill_with_sample()
+        self._details = self._details_panel()
+        self._details.hide()
+        return column(self._top, 16, self._action_row(), self._details, 12, widget_with(self._folder_row()), spacing=0)
 
-    def _row(self, row: int, title: str, name: str) -> tuple[QLabel, QLabel]:
-        """Add a line to the list: a title, a description and a size, with a rule below. Return the last two labels."""
-        label, which, size = QLabel(title), ElidedLabel(f"start.{name}"), WrappingLabel()
-        size.setObjectName(f"start.{name}.size")
-        for each in (label, size):
-            each.setProperty("kind", "dim")
-        self._rows.setRowMinimumHeight(row, _LINE)
-        self._rows.addWidget(label, row, 0)
-        self._rows.addWidget(which, row, 1)
-        self._rows.addWidget(size, row, 2, Qt.AlignmentFlag.AlignRight)
-        rule = QFrame()
-        rule.setProperty("kind", "rule")
-        rule.setFixedHeight(1)
-        self._rows.addWidget(rule, row + 1, 0, 1, 4)
-        return which, size
+    def _fill_with_sample(self) -> None:
+        """Fill the hidden page of the offer with usual texts, so that the page of the bars has its height."""
+        self._name.setText(_SAMPLE)
+        self._about.setText(tr("A clever all-rounder: explains, writes, codes and understands your screenshots."))
+        self._facts["speed"].show_fact("speed", *speed_fact(_SAMPLE_TOK_S))
+        self._facts["length"].show_fact("book", *length_fact(VERY_LONG))
+        self._facts["pictures"].show_fact("picture", *pictures_fact(sees=True))
+        self._facts["size"].show_fact("download", "", tr("{0} to download", time_text(_SAMPLE_BYTES)))
 
-    def _others(self) -> QVBoxLayout:
-        files = TextButton(tr("I have models"))
-        tip = tr("Use the models of other apps on this PC")
-        describe(files, "start.files", tr("I have models"), tip)
-        files.clicked.connect(lambda: self._navigation.models_tab_asked.emit("mine"))
-        demo = TextButton(tr("Try the built-in demo (knows a few topics)"), kind="link")
+    def _action_row(self) -> ActionLayout:
+        self._main = button("", "start.download", kind="primary")
+        self._main.setProperty("big", "true")
+        self._main.setAutoDefault(True)
+        self._main.clicked.connect(self._on_main)
+        self._cancel = button(tr("Cancel"), "start.cancel", kind="quiet", tip=tr("Stop the download and delete it"))
+        self._cancel.clicked.connect(self._on_cancel)
+        self._note_icon = IconLabel()
+        self._note = label(name="start.problem", wraps=True)
+        self._open = ChevronButton(tr("Details"), kind="link")
+        describe(self._open, "start.details", tr("Details"), tr("Files, memory, speed and source"))
+        self._open.clicked.connect(lambda: self._show_details(not self._details.isVisibleTo(self)))
+        keep_room(self._open)
+        longest = label(looking_text(), wraps=True)
+        note = SteadyStack(widget_with(row(self._note_icon, self._note, STRETCH)), widget_with(row(24, longest)))
+        buttons = widget_with(row(self._main, self._cancel))
+        return ActionLayout(buttons, note, self._open, least=_LEAST_NOTE)
+
+    def _folder_row(self) -> FlowLayout:
+        self._folder, self._free = ElidedLabel("start.folder", kind="small"), label(kind="small", name="start.free")
+        may_shrink(self._folder)
+        self._change = button(tr("Change…"), "start.change", kind="link", said=tr("Save to another folder"))
+        self._change.setProperty("compact", "true")
+        keep_room(self._change)
+        self._change.clicked.connect(self._choose_folder)
+        flow = FlowLayout(spacing=4)
+        for widget in (self._folder, self._free, self._change):
+            flow.addWidget(widget)
+        return flow
+
+    def _details_panel(self) -> QWidget:
+        self._model, self._mmproj, self._source = (value_label(each) for each in ("model", "mmproj", "source"))
+        self._speed, self._memory, self._licence = (value_label(each) for each in ("expect", "fit", "licence"))
+        self._pictures = button("", "start.pictures", kind="link")
+        self._pictures.clicked.connect(self._toggle_pictures)
+        left, right = details_grid(), details_grid()
+        rows = ((tr("Model"), self._model), (tr("Pictures"), self._mmproj), (tr("Source"), self._source))
+        for place, (title, value) in enumerate(rows):
+            left.addWidget(label(title, "dim"), place, 0)
+            left.addWidget(value, place, 1)
+        left.addWidget(self._pictures, 1, 2, Qt.AlignmentFlag.AlignRight)
+        rows = ((tr("Speed"), self._speed), (tr("Memory"), self._memory), (tr("Licence"), self._licence))
+        for place, (title, value) in enumerate(rows):
+            right.addWidget(label(title, "dim"), place, 0, Qt.AlignmentFlag.AlignTop)
+            right.addWidget(value, place, 1)
+        columns = EqualColumnsLayout(least=_LEAST_DETAILS, spacing=32)
+        columns.addWidget(widget_with(left))
+        columns.addWidget(widget_with(right))
+        return widget_with(column(16, rule(), 12, columns, spacing=0))
+
+    def _show_details(self, is_open: bool) -> None:
+        self._details.setVisible(is_open)
+        self._open.show_chevron("up" if is_open else "down")
+
+    # The other ways to begin
+
+    def _other_choices(self) -> QWidget:
+        self._quick = Choice("quick", "speed", tr("Something smaller first"))
+        self._quick.button.clicked.connect(self._on_quick)
+        self._files = Choice("files", "folder", tr("I have models"))
+        self._files.button.clicked.connect(lambda: self._navigation.models_tab_asked.emit("mine"))
+        self._use = self._files.add_button(tr("Load"), "start.use")
+        self._use.clicked.connect(self._on_use)
+        demo = Choice("demo.open", "chat", tr("Try the demo"))
+        demo.show_words(
+            tr("Nothing to download. Knows only a few topics."), tr("Open demo"), tr("Open the built-in demo")
+        )
+        demo.button.clicked.connect(self._navigation.demo_asked)
+        self._demo = demo
+        layout = EqualColumnsLayout(least=_LEAST_CHOICE, spacing=GAP)
+        for choice in (self._quick, self._files, demo):
+            layout.addWidget(choice)
+        choices = widget_with(layout)
+        choices.setObjectName("start.choices")
+        return choices
+
+    def _demo_line(self) -> QWidget:
         tip = tr("Tiny and fast. It shows the app, not what a real model can do.")
-        describe(demo, "start.demo", tr("Try the built-in demo"), tip)
+        demo = button(tr("Try the built-in demo"), "start.demo", kind="link", tip=tip)
         demo.clicked.connect(self._navigation.demo_asked)
-        row = FlowLayout(spacing=12)
-        for button in (self._quick, files):
-            row.addWidget(button)
-        column = QVBoxLayout()
-        column.setSpacing(8)
-        column.addLayout(row)
-        column.addWidget(demo, 0, Qt.AlignmentFlag.AlignLeft)
-        return column
+        self._demo_words = (
+            label(tr("No internet right now?"), "dim"),
+            demo,
+            label(tr("It's tiny and knows only a few topics."), "dim", name="start.demo.about", wraps=True),
+        )
+        self._promise = label(tr("Nothing you type leaves this PC."), "dim", wraps=True)
+        flow = FlowLayout(spacing=4)
+        for widget in (*self._demo_words, self._promise):
+            flow.addWidget(widget)
+        line = widget_with(flow)
+        line.setObjectName("start.last")
+        return line
+
+    # What is shown
 
     def _show(self, start: FirstStartState) -> None:
-        offers = start.offers
-        self._pc.setText(pc_line(start))
-        self._show_found(start)
-        hero = offers.hero
-        self._card.setVisible(hero is not None)
-        if hero is not None:
-            self._show_hero(start, hero)
-        self._show_quick(start)
+        screen = screen_of(start)
+        hero = start.offers.hero
+        self._pc.setText(pc_text(start))
+        self._pc.setToolTip(self._pc.text())
+        self._top.show_page(int(screen != "looking"))
+        restyle(self._card, "kind", "hero" if hero is not None else "modelcard")
+        quant = hero.recommended if hero is not None else None
+        item = start.download_of(quant) if quant is not None else None
+        self._middle.setVisible(screen != "nothing")
+        self._show_action(screen, start, item)
+        self._show_folder(screen, start)
+        if hero is not None and quant is not None:
+            self._show_hero(start, hero, quant, item)
+        elif screen == "nothing":
+            self._name.setText(tr("No model fits this PC"))
+            self._about.setText(nothing_text(start))
+        self._show_choices(screen, start, item)
+        self._focus_main()
+        if self._is_quick_asked and screen != "looking":
+            self._is_quick_asked = False
+            self._download(start.offers.quick)
 
-    def _show_quick(self, start: FirstStartState) -> None:
-        """Show on its button the small model to start with and its size, or the progress of its download."""
-        offer = start.offers.quick
-        self._quick.setVisible(offer is not None)
-        if offer is not None and offer.recommended is not None:
-            coming = start.download_of(offer.recommended)
-            size = show_bytes(offer.recommended.total_bytes)
-            self._quick.setText(
-                tr("Chat in a minute: {0}, {1}", offer.id, size)
-                if coming is None
-                else tr("{0}: {1}", offer.id, download_text(coming))
-            )
-            self._quick.setEnabled(coming is None)
-        describe(self._quick, "start.quick", self._quick.text(), tr("A small model to start with"))
+    def _show_action(self, screen: Screen, start: FirstStartState, item: DownloadItem | None) -> None:
+        self._main.setVisible(screen != "nothing")
+        self._main.setText(button_text(item))
+        restyle(self._main, "kind", "" if screen == "busy" else "primary")
+        describe(self._main, "start.download", self._main.text())
+        missing = start.missing_bytes(start.offers.hero) if start.offers.hero is not None else 0
+        self._main.setEnabled(screen != "looking" and (item is not None or not missing))
+        self._cancel.setVisible(screen == "busy")
+        self._open.setVisible(screen in ("offer", "stopped") and item is None)
+        if item is not None:
+            self._show_details(False)
+        text, icon_name, role = note_of(screen, start, item, missing)
+        self._note.setText(text)
+        restyle(self._note, "kind", "" if icon_name == "warning" else "dim")
+        self._note_icon.setVisible(bool(icon_name))
+        self._note_icon.show_icon(icon_name, role)
 
-    def _show_found(self, start: FirstStartState) -> None:
-        self._found_card.setVisible(bool(start.found))
-        if start.found:
-            best = start.found[0]
-            n_more, size = len(start.found) - 1, show_bytes(best.n_bytes)
-            self._found.setText(
-                tr_n("Found on this PC: {1}, {2} and {0} more", "Found on this PC: {1}, {2} and {0} more",
-                     n_more, best.name, size)
-                if n_more
-                else tr("Found on this PC: {0}, {1}", best.name, size)
-            )  # fmt: skip
-            self._use.setText(tr("Load"))
-            self._use.setToolTip(best.path)
-
-    def _show_hero(self, start: FirstStartState, hero: Offer) -> None:
-        quant = hero.recommended
-        if quant is None:
-            return
-        self._name.setText(tr("{0}, sees pictures", hero.id) if quant.mmproj_bytes else hero.id)
-        text, tone = fit_text(quant.fit)
-        self._fit.setText(text)
-        self._fit.setToolTip(fit_details(quant.fit))
-        restyle(self._fit, "chip", tone)
-        self._model.setText(quant.quant)
-        self._model.setToolTip(quant.quant)
-        self._model_size.setText(show_bytes(quant.n_bytes))
-        self._mmproj.setText(quant.mmproj_path.rpartition("/")[2].removesuffix(".gguf") or tr("None"))
-        self._mmproj.setToolTip(self._mmproj.text())
-        self._mmproj_size.setText(show_bytes(quant.mmproj_bytes) if quant.mmproj_bytes else "")
-        words = tr("Skip vision file") if start.offers.with_pictures else tr("With pictures")
-        self._pictures.setText(words)
-        describe(self._pictures, "start.pictures", words, tr("Download with or without the vision file (mmproj)"))
-        self._folder.setText(start.folder)
+    def _show_folder(self, screen: Screen, start: FirstStartState) -> None:
+        self._folder.setText(tr("Saved to {0}", start.folder) if start.folder else "")
         self._folder.setToolTip(start.folder)
-        self._free.setText("" if start.free_bytes is None else tr("{0} free", show_bytes(start.free_bytes)))
-        item = start.download_of(quant)
-        missing = start.missing_bytes(hero)
-        lines = [time_text(quant.total_bytes, start.measured_bytes_per_s) if item is None else download_text(item)]
-        lines += [
-            metered_text(start, quant.total_bytes),
-            unbroken(expected_text(hero, hero.recommended)),
-        ]
-        self._expect.setText(join_sentences(*lines))
-        self._bar.setVisible(item is not None)
+        free = tr("· {0} free", show_bytes(start.free_bytes)) if start.free_bytes is not None else ""
+        self._free.setText(free)
+        self._change.setVisible(screen != "busy")
+
+    def _show_hero(self, start: FirstStartState, hero: Offer, quant: QuantOffer, item: DownloadItem | None) -> None:
+        sees = bool(quant.mmproj_bytes)
+        self._name.setText(hero.id)
+        self._about.setText(introduction_text(hero.model, with_pictures=sees))
+        self._doing.setText(doing_text(item))
+        self._lead.show_page(int(bool(self._doing.text())))
+        is_busy = item is not None and item.saved.state != "failed"
+        self._middle.show_page(int(is_busy))
         if item is not None:
             self._bar.setValue(round(1000 * item.n_done / max(item.saved.n_bytes, 1)))
-        self._problem.setText(
-            problem_text(start, missing) if item is None or item.saved.state != "failed" else item.saved.sentence
-        )
-        self._problem.setVisible(bool(self._problem.text()))
-        self._download_button.setEnabled(item is not None or not missing)
-        self._download_button.setText(button_text(start, hero))
-        self._download_button.setAccessibleName(self._download_button.text())
+            done, total = show_bytes(item.n_done), show_bytes(item.saved.n_bytes)
+            self._done.setText(tr("{0} of {1}", done, total))
+            self._rate.setText(rate_text(item))
+        facts = self._facts
+        facts["speed"].show_fact("speed", *speed_fact(quant.likely_tok_s))
+        facts["length"].show_fact("book", *length_fact(quant.fit.n_ctx))
+        facts["pictures"].show_fact("picture" if sees else "picture_off", *pictures_fact(sees=sees))
+        seconds = time_text(quant.total_bytes, start.measured_bytes_per_s)
+        facts["size"].show_fact("download", show_bytes(quant.total_bytes), tr("{0} to download", seconds))
+        self._model.setText(f"{quant.quant} · {show_bytes(quant.n_bytes)}")
+        self._mmproj.setText(tr("vision file · {0}", show_bytes(quant.mmproj_bytes)) if sees else tr("None"))
+        self._mmproj.setToolTip(quant.mmproj_path)
+        self._source.setText(tr("{0} on Hugging Face", quant.repo.partition("/")[0]))
+        self._source.setToolTip(quant.repo)
+        words = tr("Skip") if start.offers.with_pictures else tr("Add")
+        said = tr("Skip the vision file") if start.offers.with_pictures else tr("With pictures")
+        self._pictures.setText(words)
+        describe(self._pictures, "start.pictures", said, tr("Download with or without the vision file (mmproj)"))
+        self._speed.setText(unbroken(short_speed_text(quant)))
+        self._speed.setToolTip(expected_text(hero, quant))
+        self._memory.setText(memory_text(quant.fit))
+        self._memory.setToolTip(fit_details(quant.fit))
+        self._licence.setText(hero.model.licence.name)
+
+    def _show_choices(self, screen: Screen, start: FirstStartState, item: DownloadItem | None) -> None:
+        quick = start.offers.quick
+        has_quick = screen == "looking" or (quick is not None and screen != "stopped")
+        has_demo = screen in ("busy", "stopped") or not has_quick
+        self._quick.setVisible(has_quick)
+        self._files.setVisible(not (has_quick and has_demo))
+        self._demo.setVisible(has_demo)
+        for widget in self._demo_words:
+            widget.setVisible(not has_demo)
+        self._promise.setVisible(has_demo)
+        self._show_quick(start, quick, is_meanwhile=item is not None)
+        self._show_found(start)
+
+    def _show_quick(self, start: FirstStartState, quick: Offer | None, *, is_meanwhile: bool) -> None:
+        """Show the small model with its size, or the progress of its download."""
+        quant = quick.recommended if quick is not None else None
+        coming = start.download_of(quant) if quant is not None else None
+        name = quick.id if quick is not None else _QUICK
+        self._quick.title.setText(tr("Chat meanwhile") if is_meanwhile else tr("Something smaller first"))
+        if coming is not None:
+            text = f"{name}: {download_text(coming)}"
+        elif quant is None:
+            text = tr("{0}, ready in a few minutes. Simple answers.", name)
+        else:
+            text = tr(
+                "{0}, ready in {1}. Simple answers.", name, time_text(quant.total_bytes, start.measured_bytes_per_s)
+            )
+        get = tr("Get {0}", show_bytes(quant.total_bytes)) if quant is not None else tr("Get it")
+        self._quick.show_words(text, get, tr("Download {0}, a small model to start with", name))
+        self._quick.button.setEnabled(coming is None and not self._is_quick_asked)
+
+    def _show_found(self, start: FirstStartState) -> None:
+        self._use.setVisible(bool(start.found))
+        if not start.found:
+            self._files.title.setText(tr("I have models"))
+            tip = tr("Use the models of other apps on this PC")
+            self._files.show_words(tr("From LM Studio, Ollama, Jan or a folder of yours."), tr("Find them"), tip)
+            return
+        best, n_more = start.found[0], len(start.found) - 1
+        text = f"{best.name}, {show_bytes(best.n_bytes)}"
+        if n_more:
+            text = tr_n("{1} and {0} more", "{1} and {0} more", n_more, text)
+        self._files.title.setText(tr("Found on this PC"))
+        self._files.show_words(text, tr("Show all"), tr("Show the models on this PC"))
+        describe(self._use, "start.use", tr("Load {0}", best.name), best.path)
+
+    # What the buttons do
 
     def _toggle_pictures(self) -> None:
         with_pictures = not self._offers.state.value.with_pictures
         self._tasks.start(self._offers.set_pictures(with_pictures=with_pictures))
 
-    def _on_download(self) -> None:
+    def _on_main(self) -> None:
         start = self._service.state.value
-        hero = start.offers.hero
-        if hero is None or hero.recommended is None:
-            return
-        item = start.download_of(hero.recommended)
+        item = hero_download(start)
         if item is None:
-            self._download(hero)
+            self._download(start.offers.hero)
         else:
             self._tasks.start(self._service.pause_or_resume(item))
+
+    def _on_cancel(self) -> None:
+        item = hero_download(self._service.state.value)
+        if item is not None:
+            self._tasks.start(self._service.cancel(item))
+
+    def _on_quick(self) -> None:
+        start = self._service.state.value
+        if start.offers.state == "looking":
+            self._is_quick_asked = True
+            self._show(start)
+        else:
+            self._download(start.offers.quick)
 
     def _download(self, offer: Offer | None) -> None:
         if offer is not None:
@@ -373,69 +488,3 @@ class FirstStart(QWidget):
 
         title, begin_in = tr("Choose where to save models"), self._service.state.value.folder
         ask_for_folder(self, "start.folderdialog", title, choose, begin_in=begin_in)
-
-
-def _label(kind: str, name: str) -> QLabel:
-    label = QLabel()
-    label.setWordWrap(kind in ("lead", "dim", "error", ""))
-    if kind:
-        label.setProperty("kind", kind)
-    if name:
-        label.setObjectName(name)
-    return label
-
-
-def _framed(layout: QVBoxLayout | QHBoxLayout, kind: str) -> QFrame:
-    frame = QFrame()
-    frame.setProperty("kind", kind)
-    layout.setContentsMargins(20, 16, 20, 16)
-    frame.setLayout(layout)
-    return frame
-
-
-def pc_line(start: FirstStartState) -> str:
-    """Return what this PC has, or why nothing can be recommended for it."""
-    offers = start.offers
-    if offers.state == "looking":
-        return tr("Checking this PC…")
-    if offers.state == "failed":
-        return offers.problem
-    text = welcome_pc_text(offers.pc)
-    if offers.hero is None:
-        text = tr("{0} No model in the catalog fits in its memory. The demo still runs.", text)
-    if offers.pc.problem:
-        text = tr("{0} Estimates assume CPU only ({1})", text, offers.pc.problem)
-    return text
-
-
-def problem_text(start: FirstStartState, missing: int) -> str:
-    """Return why the download can't or shouldn't start and what to do, or "".
-
-    `missing` is how many bytes of free space it lacks.
-    """
-    if missing:
-        return tr("Not enough space: {0} more needed. Choose another folder or free up space.", show_bytes(missing))
-    if start.is_offline:
-        return tr("QwenDesk is offline. You can use models you have, or the demo.")
-    if start.problem:
-        return tr("{0} You can use models you have, or the demo.", start.problem)
-    if start.synced_by:
-        return tr("{0} syncs this folder and would upload the model. Choose another folder.", start.synced_by)
-    return ""
-
-
-def metered_text(start: FirstStartState, n_bytes: int) -> str:
-    """Return what a download of `n_bytes` means on a metered connection; "" on any other."""
-    if not start.is_metered:
-        return ""
-    return tr("This connection is metered: the download uses {0} of your data plan.", show_bytes(n_bytes))
-
-
-def button_text(start: FirstStartState, hero: Offer) -> str:
-    """Return what the main button does: it starts, pauses or resumes the download."""
-    item = start.download_of(hero.recommended) if hero.recommended is not None else None
-    if item is None:
-        return tr("Download and start")
-    if item.saved.state == "failed":
-        return tr("Try again")
-    return tr("Resume") if item.saved.state == "paused" else tr("Pause")

@@ -12,7 +12,7 @@ from qwendesk.hub.download_queue import DownloadItem
 from qwendesk.models.fit import FitLabel, Pc
 from qwendesk.models.new_models import NewModel, NewOffer, files_note, why_not_loaded
 from qwendesk.models.offers import Offers
-from qwendesk.models.purposes import Choice
+from qwendesk.models.purposes import LARGE_B, Choice
 from qwendesk.models.ranking import Offer, QuantOffer
 from qwendesk.models.view.speed_texts import expected_text, measured_text
 
@@ -20,8 +20,12 @@ from qwendesk.models.view.speed_texts import expected_text, measured_text
 _MOST_OF_IT: Final = 0.9
 # Shown for a quant whose quality was not measured.
 NO_DETAIL = "–"
-# Assumed download speed before one is measured: a common fast line (400 Mbit/s).
-ASSUMED_BYTES_PER_S = 50_000_000
+# Download speeds to expect before one is measured: common lines of 400 and of 80 Mbit/s.
+ASSUMED_BYTES_PER_S: Final = (50_000_000, 10_000_000)
+# From so many minutes on, hours are told.
+_HOUR_TOLD = 90
+# Least billions of weights of a model for hard, everyday and short questions.
+_DEEP_B, _EVERYDAY_B, _SHORT_B = 15.0, 7.0, 3.0
 
 
 def fit_text(fit: FitLabel) -> tuple[str, str]:
@@ -99,6 +103,18 @@ def fit_details(fit: FitLabel) -> str:
         tr("Estimated from file sizes. The exact plan is made when the model loads."),
     ]
     return "\n".join(line for line in lines if line)
+
+
+def memory_text(fit: FitLabel) -> str:
+    """Return what a model needs: "9.9 GB on the GPU, 13.5 GB in RAM"."""
+    on_gpu, in_ram = show_bytes(fit.gpu_bytes), show_bytes(fit.ram_bytes)
+    if fit.kind == "too_large":
+        return tr("needs {0}", in_ram)
+    if fit.is_unified and fit.gpu_bytes:
+        return tr("{0} of the shared memory", in_ram)
+    if fit.kind == "cpu" or not fit.gpu_bytes:
+        return tr("{0} in RAM", in_ram)
+    return tr("{0} on the GPU, {1} in RAM", on_gpu, in_ram)
 
 
 def model_facts_text(model: CatalogModel, *, with_pictures: bool) -> str:
@@ -236,29 +252,65 @@ def pc_text(pc: Pc) -> str:
     return tr("{0}, {1} · {2}", names, reserved if pc.reserve_bytes else _vram_gb(pc), ram)
 
 
-def welcome_pc_text(pc: Pc) -> str:
-    """Return "Your PC: RTX 3090, 24 GB VRAM · 64 GB RAM. What you write to a model on this PC stays here."."""
+def short_pc_text(pc: Pc) -> str:
+    """Return "RTX 3090 with 24 GB · 64 GB RAM"."""
     ram = tr("{0} RAM", _round_gb(pc.ram_bytes))
-    if pc.gpus:
-        names = " + ".join(gpu.description.strip() or gpu.name for gpu in pc.gpus)
-        if pc.is_unified:
-            text = tr("Your PC: {0}, {1}.", names, _shared_memory(pc))
-        else:
-            text = tr("Your PC: {0}, {1} VRAM · {2}.", names, _vram_gb(pc), ram)
-    else:
-        text = tr("Your PC: {0}, no usable GPU.", ram)
-    return join_sentences(text, tr("What you write to a model on this PC stays here."))
+    if not pc.gpus:
+        return tr("No usable GPU · {0}", ram)
+    names = " + ".join(short_card_name(gpu.description.strip() or gpu.name) for gpu in pc.gpus)
+    if pc.is_unified:
+        return tr("{0} with {1}", names, _shared_memory(pc))
+    return tr("{0} with {1} · {2}", names, _vram_gb(pc), ram)
+
+
+def good_at_text(model: CatalogModel, *, with_pictures: bool) -> str:
+    """Return what a model is good at, in a few words."""
+    if "coder" in model.id.lower():
+        return tr("Programming and coding agents")
+    if model.params_b >= LARGE_B:
+        return tr("The hardest questions")
+    if model.hyperparameters.expert_count:
+        return tr("All-rounder: chat, code, pictures") if with_pictures else tr("All-rounder: chat, code, texts")
+    if model.params_b >= _DEEP_B:
+        return tr("Hard maths and code")
+    if model.params_b >= _EVERYDAY_B:
+        return tr("Everyday questions, summaries")
+    return tr("Short questions, translations") if model.params_b >= _SHORT_B else tr("A first try, simple answers")
+
+
+def introduction_text(model: CatalogModel, *, with_pictures: bool) -> str:
+    """Return what the recommended model is good at, in a sentence."""
+    if model.params_b >= LARGE_B or (model.params_b >= _DEEP_B and not model.hyperparameters.expert_count):
+        return tr("Thinks hard: for difficult maths, code and long texts.")
+    if model.params_b < _SHORT_B:
+        return tr("Small and quick: for simple questions and short texts.")
+    if model.params_b < _EVERYDAY_B:
+        return tr("Quick: for everyday questions, summaries and translations.")
+    if with_pictures:
+        return tr("A clever all-rounder: explains, writes, codes and understands your screenshots.")
+    return tr("A clever all-rounder: explains, writes, codes and summarizes.")
 
 
 def time_text(n_bytes: int, measured_bytes_per_s: float = 0.0) -> str:
-    """Return the time of a download: "About 7 minutes at 50 MB/s (assumed)", or at the measured speed if it isn't 0."""
-    speed = measured_bytes_per_s or ASSUMED_BYTES_PER_S
-    minutes = math.ceil(n_bytes / speed / 60)
-    rate = tr("{0} MB/s", show_decimal(speed / 1e6, 0 if speed >= 1e6 else 1))
-    rate = tr("{0} (measured here)", rate) if measured_bytes_per_s else tr("{0} (assumed)", rate)
-    if minutes >= 90:
-        return tr("About {0} hours at {1}.", show_decimal(minutes / 60, 1), rate)
-    return tr_n("About {0} minute at {1}.", "About {0} minutes at {1}.", minutes, rate)
+    """Return how long a download takes: "about 7 minutes", or "7 to 36 minutes" while no speed was measured."""
+    if measured_bytes_per_s:
+        return _about_minutes(_minutes(n_bytes, measured_bytes_per_s))
+    soonest, latest = (_minutes(n_bytes, speed) for speed in ASSUMED_BYTES_PER_S)
+    if latest == 1:
+        return _about_minutes(1)
+    if latest < _HOUR_TOLD:
+        return tr("{0} to {1} minutes", soonest, latest)
+    return tr("{0} to {1} hours", *(show_decimal(each / 60, 1) for each in (soonest, latest)))
+
+
+def _minutes(n_bytes: int, bytes_per_s: float) -> int:
+    return max(math.ceil(n_bytes / bytes_per_s / 60), 1)
+
+
+def _about_minutes(minutes: int) -> str:
+    if minutes >= _HOUR_TOLD:
+        return tr("about {0} hours", show_decimal(minutes / 60, 1))
+    return tr_n("about {0} minute", "about {0} minutes", minutes)
 
 
 def _used_of(used: int, room: int) -> str:
@@ -303,10 +355,14 @@ def download_text(item: DownloadItem) -> str:
             return tr("Failed · {0}", percent)
     if item.phase == "checking":
         return tr("Checking · {0}", percent)
-    parts = [percent, tr("{0} MB/s", show_decimal(item.bytes_per_s / 1e6, 1)) if item.bytes_per_s else item.note]
-    if item.seconds_left is not None:
-        parts.append(tr("{0} left", show_duration(item.seconds_left)))
-    return " · ".join(part for part in parts if part)
+    return " · ".join(part for part in (percent, rate_text(item)) if part)
+
+
+def rate_text(item: DownloadItem) -> str:
+    """Return "38 MB/s · 6 min 3 s left" for a running download, or what it is waiting for."""
+    rate = tr("{0} MB/s", show_decimal(item.bytes_per_s / 1e6, 1)) if item.bytes_per_s else item.note
+    left = tr("{0} left", show_duration(item.seconds_left)) if item.seconds_left is not None else ""
+    return " · ".join(part for part in (rate, left) if part)
 
 
 def new_facts_text(offer: NewOffer) -> str:

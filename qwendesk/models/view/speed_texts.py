@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from qwendesk.core.translation import join_list, join_sentences, tr, unbroken
+from qwendesk.core.translation import join_list, join_sentences, mark, tr, unbroken
 from qwendesk.core.units import show_expected, show_rate, show_reported, show_tokens
 from qwendesk.hub.catalog_schema import SpeedReport
 from qwendesk.models.expected_speed import ExpectedSpeed, SpeedRange, SpeedSource, origin_text
@@ -11,6 +11,10 @@ from qwendesk.models.ranking import Offer, QuantOffer
 
 _BACKENDS: Mapping[str, str] = MappingProxyType(
     {"cuda": "CUDA", "vulkan": "Vulkan", "metal": "Metal", "rocm": "ROCm", "cpu": "CPU"}
+)
+
+_SOURCES: Mapping[SpeedSource, str] = MappingProxyType(
+    {"estimated": mark("estimated"), "reported": mark("reported by users"), "pasted": mark("pasted by you")}
 )
 
 
@@ -34,6 +38,18 @@ def expected_text(offer: Offer, quant: QuantOffer | None) -> str:
     if reported.reports:
         texts.append(tr("Others report {0} ({1}).", _speeds_text(reported), _conditions(reported, offer.id)))
     return join_sentences(*texts)
+
+
+def short_speed_text(quant: QuantOffer) -> str:
+    """Return the speed in new chats with its range and source: "about 45 tok/s (29–69, estimated)"; "–" if unknown."""
+    speed = quant.expected
+    if speed is None:
+        return "–"
+    rate, source = show_rate(quant.likely_tok_s), _SOURCES[speed.source]
+    if speed.start[0] == speed.start[1]:
+        return tr("about {0} tok/s ({1})", rate, tr(source))
+    shown = show_expected if speed.source == "estimated" else show_reported
+    return tr("about {0} tok/s ({1}, {2})", rate, shown(speed.start), tr(source))
 
 
 def speed_cell(quant: QuantOffer, measured_tok_s: float | None) -> str:

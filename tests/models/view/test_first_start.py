@@ -16,18 +16,15 @@ from qwendesk.engine.protocol import Load
 from qwendesk.hardware.probes.base import ProbeRequest, ProbeResult
 from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.hardware.snapshot_reader import SnapshotReader
-from qwendesk.hub.download_queue import DownloadItem, QueueFile, SavedDownload
 from qwendesk.hub.library_places import HostEnvironment
-from qwendesk.hub.remote import RemoteFile
 from qwendesk.meters.services import MeterSource
 from qwendesk.models.library_service import free_on_drive
-from qwendesk.models.ranking import Offer
 from qwendesk.services import Doubles
 from qwendesk.widgets.actions import installed
 from qwendesk.widgets.theme_keeper import ThemeKeeper
 from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
 from tests.gguf_files import model_values, tensor, write_model
-from tests.models.view.start_desk import first_start, with_folder
+from tests.models.view.start_desk import first_start, hero_download, with_folder
 from tests.window_desk import Desk
 
 
@@ -36,24 +33,18 @@ def desk(qt_loop: asyncio.Runner, make_desk: Callable[[], Desk]) -> Desk:
     return qt_loop.run(first_start(make_desk))
 
 
-def a_download(offer: Offer, n_done: int) -> DownloadItem:
-    """The offer's file on its way."""
-    quant = offer.recommended
-    assert quant is not None
-    file = RemoteFile(quant.repo, quant.path, "0" * 40, 20 * GIB, "a" * 64, "a" * 64, None)
-    return DownloadItem(SavedDownload("one", (QueueFile(file, "/models/x.gguf"),), "running"), n_done, "downloading")
-
-
 async def test_card_names_pc_model_size_folder_and_time(desk: Desk) -> None:
-    assert desk.text_of("start.pc").startswith("Your PC: RTX 3090, 24 GB VRAM")
-    assert desk.text_of("start.name") == "Qwen3.6-35B-A3B, sees pictures"
-    assert (desk.text_of("start.model"), desk.text_of("start.model.size")) == ("UD-IQ4_XS", "16.5 GB")
-    assert desk.text_of("start.mmproj") == "mmproj-F16"
-    assert desk.text_of("start.folder.size") == "500.0 GB free"
-    expect = desk.text_of("start.expect")
-    assert "minutes at 50 MB/s (assumed)" in expect
-    assert "at 10K (RTX 3090, CUDA, Qwen3.5-35B-A3B UD-IQ4_XS)" in expect
-    assert desk.text_of("start.quick").startswith("Chat in a minute: Qwen3.5-2B, ")
+    assert desk.text_of("start.pc").startswith("RTX 3090 with 24 GB · ")
+    assert desk.text_of("start.name") == "Qwen3.6-35B-A3B"
+    facts = {each: desk.text_of(f"start.{each}.fact") for each in ("speed", "length", "pictures", "size")}
+    assert list(facts.values()) == ["Very fast", "Very long chats", "Sees pictures", "17.3 GB"]
+    notes = {each: desk.text_of(f"start.{each}.note") for each in facts}
+    assert notes["speed"] == "118 tok/s, 22 times as fast as you read"
+    assert notes["length"] == "remembers about 330 pages (128K)"
+    assert notes["size"] == "7 to 32 minutes to download"
+    assert desk.text_of("start.free") == "· 500.0 GB free"
+    assert desk.text_of("start.quick") == "Get 1.8 GB"
+    assert desk.text_of("start.quick.words").startswith("Qwen3.5-2B, ready in 1 to 4 minutes.")
     assert not desk.is_shown("composer.text")
 
 
@@ -71,14 +62,14 @@ async def test_composer_has_no_focus_until_the_demo_is_loaded(make_desk: Callabl
     await desk.until(desk.window.isActiveWindow)
     focused = desk.window.focusWidget()
     assert focused is not desk.composer_text
-    assert not isinstance(focused, QPushButton), "an outline would recommend it"
+    assert not isinstance(focused, QPushButton), "an outline would recommend it before anything is known"
     installed(desk.window)["demo"].trigger()
     await desk.until(lambda: desk.parts.engine.state.report is not None)
     assert desk.composer_text.hasFocus()
 
 
 async def test_demo_is_labelled_and_opens_the_chat(desk: Desk) -> None:
-    assert "knows a few topics" in desk.text_of("start.demo")
+    assert "knows only a few topics" in desk.text_of("start.demo.about")
     assert desk.parts.engine.state.requested is None, "nobody asked for the demo yet"
     desk.click("start.demo")
     await desk.until(lambda: desk.parts.engine.state.report is not None)
@@ -88,9 +79,10 @@ async def test_demo_is_labelled_and_opens_the_chat(desk: Desk) -> None:
 
 
 async def test_pictures_can_be_left_out(desk: Desk) -> None:
+    desk.click("start.details")
     desk.click("start.pictures")
     await desk.until(lambda: desk.text_of("start.mmproj") == "None")
-    assert desk.text_of("start.name") == "Qwen3.6-35B-A3B"
+    assert desk.text_of("start.pictures.fact") == "Text only"
 
 
 async def test_missing_space_is_shown_and_another_folder_can_be_chosen(
@@ -106,7 +98,7 @@ async def test_missing_space_is_shown_and_another_folder_can_be_chosen(
     try:
         dialog.fileSelected.emit(str(tmp_path))
         dialog.close()
-        await desk.until(lambda: desk.text_of("start.folder") == str(tmp_path))
+        await desk.until(lambda: desk.text_of("start.folder") == f"Saved to {tmp_path}")
         await desk.until(lambda: desk.find("start.download", QPushButton).isEnabled())
         assert desk.parts.services.models.library.folders.models[0] == str(tmp_path)
     finally:
@@ -126,30 +118,29 @@ async def test_folder_that_onedrive_would_upload_is_named_and_another_can_be_cho
         assert desk.find("start.download", QPushButton).isEnabled(), "it may be what the user wants"
 
         await start.choose_folder(str(tmp_path / "models"))
-        assert not desk.is_shown("start.problem")
+        assert desk.text_of("start.problem") == ""
     finally:
         await library.set_folders(before)
 
 
 async def test_metered_connection_is_named_before_a_download_of_gigabytes(desk: Desk) -> None:
-    assert "metered" not in desk.text_of("start.expect")
+    assert desk.text_of("start.problem") == ""
 
     desk.parts.services.models.first_start.set_metered(True)
-    expect = desk.text_of("start.expect")
-    assert "This connection is metered: the download uses 17.3 GB of your data plan." in expect
+    assert desk.text_of("start.problem") == "Metered connection: this uses 17.3 GB of your data plan."
     assert desk.find("start.download", QPushButton).isEnabled(), "it may be what the user wants"
 
     desk.parts.services.models.first_start.set_metered(False)
-    assert "metered" not in desk.text_of("start.expect")
+    assert desk.text_of("start.problem") == ""
 
 
 async def test_offline_first_start_keeps_the_other_choices(desk: Desk) -> None:
     desk.parts.services.settings.change({"offline": True})
     try:
         desk.click("start.download")
-        await desk.until(lambda: desk.is_shown("start.problem"))
+        await desk.until(lambda: bool(desk.text_of("start.problem")))
         assert "offline" in desk.text_of("start.problem")
-        assert "or the demo" in desk.text_of("start.problem")
+        assert desk.is_shown("start.demo.open")
         desk.click("start.files")
         assert desk.is_shown("models.tabs")
         assert desk.parts.models_page.page().shown_tab == "mine"
@@ -160,10 +151,10 @@ async def test_offline_first_start_keeps_the_other_choices(desk: Desk) -> None:
 async def test_first_start_without_gpu_says_so(make_desk: Callable[[], Desk], client: FakeEngineClient) -> None:
     client.devices = client.devices[1:]
     desk = await first_start(make_desk)
-    assert "no usable GPU" in desk.text_of("start.pc")
+    assert "No usable GPU" in desk.text_of("start.pc")
     desk.parts.services.models.offers._ram_bytes = 64 * GIB
     await desk.parts.services.models.offers.refresh()
-    assert desk.text_of("start.fit").startswith("Fits in RAM")
+    assert desk.text_of("start.fit").endswith(" GB in RAM")
 
 
 async def test_first_start_without_engine_offers_demo_and_own_files(
@@ -171,7 +162,8 @@ async def test_first_start_without_engine_offers_demo_and_own_files(
 ) -> None:
     client.start_result = EngineExit(1, "A library is missing.")
     desk = await first_start(make_desk)
-    assert "A library is missing." in desk.text_of("start.pc")
+    assert desk.text_of("start.gpu") == "A library is missing. Estimates assume CPU only."
+    assert desk.is_shown("start.gpu")
     assert desk.is_shown("start.demo")
     assert desk.is_shown("start.files")
 
@@ -247,18 +239,16 @@ def test_free_space_is_known_for_a_folder_to_be_created(tmp_path: Path) -> None:
 
 async def test_card_shows_progress(desk: Desk) -> None:
     """A download on its way: percent, a bar, and a button that pauses."""
-    hero = desk.parts.services.models.first_start.state.value.offers.hero
-    assert hero is not None
-    item = a_download(hero, n_done=2 * GIB)
+    item = hero_download(desk, n_done=2 * GIB)
     service = desk.parts.services.models.first_start
     service.state.update(downloads=(item,))
     assert desk.is_shown("start.progress")
     assert desk.text_of("start.download") == "Pause"
-    assert "10%" in desk.text_of("start.expect")
+    assert desk.text_of("start.done") == "2.0 GB of 20.0 GB"
     stopped = msgspec.structs.replace(item.saved, state="failed", sentence="The connection broke.")
     service.state.update(downloads=(msgspec.structs.replace(item, saved=stopped),))
     assert desk.text_of("start.download") == "Try again"
-    assert desk.text_of("start.problem") == "The connection broke."
+    assert desk.text_of("start.problem") == "The connection broke. The first 2.0 GB are kept."
 
 
 async def test_present_model_is_offered_first(make_desk: Callable[[], Desk], tmp_path: Path) -> None:
@@ -269,7 +259,7 @@ async def test_present_model_is_offered_first(make_desk: Callable[[], Desk], tmp
     before = await with_folder(desk, tmp_path)
     try:
         await desk.until(lambda: desk.is_shown("start.use"))
-        assert "Model-Q4_K_M" in desk.text_of("start.found")
+        assert "Model-Q4_K_M" in desk.text_of("start.files.words")
         desk.click("start.use")
         await desk.until(lambda: desk.parts.engine.state.report is not None)
         wanted = desk.parts.engine.state.requested
@@ -285,11 +275,11 @@ async def test_network_failure_is_shown_and_can_be_retried(
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     desk = await first_start(make_desk)
     desk.click("start.download")
-    await desk.until(lambda: desk.is_shown("start.problem"))
+    await desk.until(lambda: bool(desk.text_of("start.problem")))
     assert desk.text_of("start.problem").startswith("No connection to 127.0.0.1:9")
-    assert "or the demo" in desk.text_of("start.problem")
     assert desk.find("start.download", QPushButton).isEnabled()
-    assert desk.is_shown("start.quick")
+    assert desk.is_shown("start.files")
+    assert desk.is_shown("start.demo.open")
 
 
 class OneCard:

@@ -11,7 +11,7 @@ from qwendesk.widgets.theme import Theme, load_theme
 from qwendesk.widgets.theme_keeper import ThemeKeeper, app_theme
 
 _THEMES: Final = ("dark", "light", "contrast-dark", "contrast-light")
-_HEIGHTS: Final = {1920: 1080, 1280: 800, 960: 720, 560: 720}
+_HEIGHTS: Final = {1920: 1080, 1280: 800, 960: 720, 900: 640, 560: 720}
 """Width of the window in logical pixels: its height."""
 _SCALES: Final = ("1", "1.5")
 

@@ -2,11 +2,15 @@
 
 from functools import partial
 
+import msgspec
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QLineEdit, QScrollArea, QWidget
 
+from qwendesk.hub.download_queue import DownloadItem, QueueFile, SavedDownload
 from qwendesk.hub.model_folders import ModelFolders
+from qwendesk.hub.remote import RemoteFile
+from qwendesk.models.offers import Offers
 from tests.hub.hub_server import running_hub
 from tools.screenshots.gallery.room import Room
 from tools.screenshots.made_up_files import write_models
@@ -16,11 +20,36 @@ _FOUND = "unsloth/Qwen3.5-9B-GGUF"
 
 
 async def first_start(room: Room) -> None:
-    """Nothing is loaded and no model is here."""
+    """Nothing is loaded and no model is here: it looks at the PC, offers a model, downloads it, and fails."""
+    service = room.parts.services.models.first_start
     room.parts.begin()
-    await until(lambda: room.parts.services.models.first_start.state.value.free_bytes is not None)
+    await until(lambda: service.state.value.free_bytes is not None)
     await settle()
+    offers = service.state.value.offers
+    service.state.update(offers=Offers())
+    await room.shoot(f"first-start-looking{_suffix(room)}")
+    service.state.update(offers=offers)
     await room.shoot(f"first-start{_suffix(room)}")
+    room.click("start.details")
+    await room.shoot(f"first-start-details{_suffix(room)}")
+    room.click("start.details")
+    item = _download(offers)
+    service.state.update(downloads=(item,))
+    await room.shoot(f"first-start-busy{_suffix(room)}")
+    failed = msgspec.structs.replace(item.saved, state="failed", sentence="No internet connection.")
+    service.state.update(downloads=(msgspec.structs.replace(item, saved=failed),))
+    await room.shoot(f"first-start-offline{_suffix(room)}")
+    service.state.update(downloads=())
+
+
+def _download(offers: Offers) -> DownloadItem:
+    """Return the download of the recommended model, 38% done."""
+    quant = offers.hero.recommended if offers.hero is not None else None
+    if quant is None:
+        raise LookupError("no model is recommended")
+    file = RemoteFile(quant.repo, quant.path, "0" * 40, quant.total_bytes, "a" * 64, "a" * 64, None)
+    saved = SavedDownload("one", (QueueFile(file, f"/models/{quant.path}"),), "running")
+    return DownloadItem(saved, quant.total_bytes * 38 // 100, "downloading", bytes_per_s=51e6)
 
 
 async def for_this_pc(room: Room) -> None:

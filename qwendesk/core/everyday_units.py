@@ -1,0 +1,40 @@
+"""Speeds and lengths in words: what a number of tokens means to somebody who reads along.
+
+A token is about three quarters of a word, and a page has 300 words, which is 400 tokens: rules of thumb for English
+prose. Most adults read about four words per second.
+"""
+
+from qwendesk.core.number_format import show_decimal
+from qwendesk.core.translation import tr, tr_n
+
+_WORDS_PER_TOKEN, _TOKENS_PER_PAGE, _READ_WORDS_PER_S = 0.75, 400, 4.0
+# Speeds in tokens per second at which the next word begins.
+_OK, _FAST, _VERY_FAST = 10, 25, 60
+
+
+def speed_level(tok_s: float) -> int:
+    """Return 1 (slow) to 4 (very fast) for a speed in tokens per second; 0 if it is unknown."""
+    return 1 + sum(round(tok_s) >= limit for limit in (_OK, _FAST, _VERY_FAST)) if tok_s else 0
+
+
+def speed_word(tok_s: float) -> str:
+    """Return "Slow", "OK", "Fast" or "Very fast" for a speed in tokens per second."""
+    return (tr("Not known"), tr("Slow"), tr("OK"), tr("Fast"), tr("Very fast"))[speed_level(tok_s)]
+
+
+def reading_text(tok_s: float) -> str:
+    """Return how a speed in tokens per second compares to reading: "8 times as fast as you read"."""
+    times = tok_s * _WORDS_PER_TOKEN / _READ_WORDS_PER_S
+    if times < 0.8:
+        return tr("slower than you read")
+    if times < 1.5:
+        return tr("about as fast as you read")
+    return tr("{0} times as fast as you read", show_decimal(times, 0))
+
+
+def pages_text(n_tokens: int) -> str:
+    """Return how many pages a number of tokens is, in two digits: "160 pages" for 64K."""
+    pages = max(round(n_tokens / _TOKENS_PER_PAGE), 1)
+    digits = 10 ** max(len(str(pages)) - 2, 0)
+    rounded = round(pages / digits) * digits
+    return tr_n("{0} page", "{0} pages", rounded)
