@@ -21,10 +21,10 @@ from qwendesk.models.ranking import Offer, QuantOffer
 from qwendesk.models.services import ModelServices
 from qwendesk.models.view.first_start_parts import (
     ActionLayout,
-    Choice,
-    EngineRow,
+    EngineTrouble,
     Fact,
     LookingBars,
+    StartChoice,
     details_grid,
     value_label,
 )
@@ -117,7 +117,7 @@ class FirstStart(QWidget):
         self.setObjectName("start")
         self._pc = ElidedLabel("start.pc", kind="dim")
         self._pc.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self._engine_row = EngineRow(find_engines, navigation)
+        self._engine_row = EngineTrouble(find_engines, navigation)
         self._card = card(self._card_content(), "modelcard", name="start.card")
         self._choices = self._other_choices()
         self._last_line = self._demo_line()
@@ -281,13 +281,13 @@ class FirstStart(QWidget):
     # The other ways to begin
 
     def _other_choices(self) -> QWidget:
-        self._quick = Choice("quick", "speed", tr("Something smaller first"))
+        self._quick = StartChoice("quick", "speed", tr("Something smaller first"))
         self._quick.button.clicked.connect(self._on_quick)
-        self._files = Choice("files", "folder", tr("I have models"))
+        self._files = StartChoice("files", "folder", tr("I have models"))
         self._files.button.clicked.connect(lambda: self._navigation.models_tab_asked.emit("mine"))
         self._use = self._files.add_button(tr("Load"), "start.use")
         self._use.clicked.connect(self._on_use)
-        demo = Choice("demo.open", "chat", tr("Try the demo"))
+        demo = StartChoice("demo.open", "chat", tr("Try the demo"))
         demo.show_words(
             tr("Nothing to download. Knows only a few topics."), tr("Open demo"), tr("Open the built-in demo")
         )

@@ -48,7 +48,7 @@ class Fact(QWidget):
         self._note.setText(note)
 
 
-class Choice(QFrame):
+class StartChoice(QFrame):
     """Another way to begin: an icon, a title with a sentence below, and a button."""
 
     def __init__(self, name: str, icon_name: str, title: str) -> None:
@@ -108,7 +108,7 @@ class LookingBars(QWidget):
         painter.end()
 
 
-class EngineRow(QFrame):
+class EngineTrouble(QFrame):
     """Tells that the engine didn't start, or can't use a GPU of this PC, and what to do. Hidden otherwise."""
 
     def __init__(self, find_engines: "Callable[[], EnginesPresenter | None]", navigation: Navigation) -> None:
