@@ -18,9 +18,6 @@ from qwendesk.core import paths
 from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.translation import tr
 
-# Name of the table in the folder of an engine whose layouts aren't those of the binding.
-TABLE_NAME = "abi.json"
-
 Default = bool | int | float
 
 

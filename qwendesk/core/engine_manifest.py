@@ -9,6 +9,8 @@ Backend = Literal["cpu", "cuda", "vulkan", "rocm", "metal"]
 BEST_FIRST: tuple[Backend, ...] = ("cuda", "rocm", "metal", "vulkan", "cpu")
 
 MANIFEST_NAME = "engine.json"
+# Table of struct layouts (core/engine_abi.py) beside the libraries of another release than llama-cpp-python's.
+ABI_TABLE_NAME = "abi.json"
 # Increased whenever older versions of the app can't use a folder with the new manifest.
 MANIFEST_FORMAT = 1
 

@@ -1,4 +1,9 @@
-"""What every call of llama.cpp's decoding shares: the sequence, and what its status means."""
+"""What calls of llama.cpp share: the engine's own layouts, the sequence, and what the status of a decode means."""
+
+import os
+from pathlib import Path
+
+from qwendesk.core.engine_manifest import ABI_TABLE_NAME
 
 # The only sequence that QwenDesk uses.
 SEQUENCE = 0
@@ -10,6 +15,13 @@ class Aborted(Exception):
 
 class EngineFault(Exception):
     """The engine failed for any reason other than the abort flag."""
+
+
+def own_table() -> Path | None:
+    """Return the table of struct layouts beside the engine's libraries; None if the binding's classes fit them."""
+    folder = os.environ.get("LLAMA_CPP_LIB_PATH")
+    file = Path(folder, ABI_TABLE_NAME) if folder else None
+    return file if file is not None and file.exists() else None
 
 
 def check(status: int) -> None:

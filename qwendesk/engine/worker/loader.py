@@ -31,6 +31,7 @@ from qwendesk.engine.worker.cache import ContextMemory, PromptCache
 from qwendesk.engine.worker.chat_states import ChatStates, fingerprint_of
 from qwendesk.engine.worker.devices import buffer_names
 from qwendesk.engine.worker.drafts import DraftGate
+from qwendesk.engine.worker.engine_calls import own_table
 from qwendesk.engine.worker.log import EngineLog, read_allocations, with_vision_weights
 from qwendesk.engine.worker.model import LoadedModel
 from qwendesk.engine.worker.mtp_head import load_head
@@ -187,8 +188,10 @@ def _n_draft_max(options: DecidedOptions, model: LoadedModel) -> int:
 
 def _fingerprint(options: DecidedOptions) -> str:
     """Return what identifies the content of this model's chat states; something unique if a file cannot be read."""
+    table = own_table()
     try:
-        return fingerprint_of(options, importlib.metadata.version("llama-cpp-python"))
+        version = table.read_text(encoding="utf-8") if table else importlib.metadata.version("llama-cpp-python")
+        return fingerprint_of(options, version)
     except OSError:
         return uuid.uuid4().hex
 

@@ -9,7 +9,10 @@ import os
 import signal
 import sys
 
+import msgspec
+
 from qwendesk.engine.worker.channel import Channel
+from qwendesk.engine.worker.engine_calls import own_table
 
 # SEM_FAILCRITICALERRORS, SEM_NOGPFAULTERRORBOX and SEM_NOOPENFILEERRORBOX of Windows' SetErrorMode.
 _NO_WINDOWS_OF_THE_SYSTEM = 0x0001 | 0x0002 | 0x8000
@@ -28,6 +31,7 @@ def main() -> int:
     for stale in ("CUDA_PATH", "HIP_PATH"):
         os.environ.pop(stale, None)
     _set_title()
+    _use_layouts_of_engine()
     if sys.argv[-1:] == ["--estimate"]:
         from qwendesk.engine.worker.estimate import answer
 
@@ -39,6 +43,19 @@ def main() -> int:
     Service(channel, sys.stdin.buffer).run()
     channel.close()
     return 0
+
+
+def _use_layouts_of_engine() -> None:
+    """Have the binding use the engine's own struct layouts if it has some. Exit with a sentence if that can't be."""
+    table = own_table()
+    if table is None:
+        return
+    from qwendesk.engine.worker.struct_layouts import UnusableEngine, use_table
+
+    try:
+        use_table(table)
+    except (UnusableEngine, OSError, msgspec.DecodeError) as error:
+        sys.exit(f"The engine in {table.parent} can't be used: {error}")
 
 
 def _set_title() -> None:

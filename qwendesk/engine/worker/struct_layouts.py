@@ -1,22 +1,54 @@
-"""Structs of llama.cpp as ctypes classes, made from a table of their layouts."""
+"""Struct layouts of an engine that isn't of the binding's release, taken from a table beside its libraries.
+
+`core/engine_abi.py` decides which engines may be used so. Without a table, this module isn't imported.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import importlib
+import importlib.util
+import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from qwendesk.core.engine_abi import Default, EngineAbi, Signature, StructLayout
+from qwendesk.core.engine_abi import Default, EngineAbi, Signature, StructLayout, read_abi
 
 _BASES: dict[str, Any] = {
     "bool": ctypes.c_bool, "char": ctypes.c_char, "int8": ctypes.c_int8, "uint8": ctypes.c_uint8,
     "int16": ctypes.c_int16, "uint16": ctypes.c_uint16, "int32": ctypes.c_int32, "uint32": ctypes.c_uint32,
     "int64": ctypes.c_int64, "uint64": ctypes.c_uint64, "float": ctypes.c_float, "double": ctypes.c_double,
 }  # fmt: skip
+_BINDING = "llama_cpp"
+_MODULES = ("llama_cpp", "mtmd_cpp", "llama_cpp_ext")
 
 
 class UnusableEngine(Exception):
     """The libraries lack something that the table says they have."""
+
+
+def use_table(file: Path) -> None:
+    """Have the binding use the layouts of the table `file`. Call it before anything else imports llama_cpp.
+
+    Raise UnusableEngine, OSError, or msgspec.DecodeError if the table is damaged.
+    """
+    abi = read_abi(file)
+    _allow_missing_functions()
+    try:
+        modules = [importlib.import_module(f"{_BINDING}.{name}") for name in _MODULES]
+    except AttributeError as error:  # what llama_cpp_ext binds is not in C and has several names
+        raise UnusableEngine(str(error)) from error
+    functions = {name: value for each in modules for name, value in vars(each).items() if _is_function(value)}
+    # The worker binds ggml's functions itself (devices.py).
+    missing = [name for name in abi.functions if name not in functions and not name.startswith("ggml_")]
+    if missing:
+        raise UnusableEngine(f"Its libraries have no function {', '.join(missing)}.")
+    replaced = _replace_classes(modules, abi)
+    for function in functions.values():
+        function.argtypes = [_replaced_in(kind, replaced) for kind in function.argtypes]
+        function.restype = _replaced_in(function.restype, replaced)
 
 
 def structure(layout: StructLayout, abi: EngineAbi, kinds: Mapping[str, Any], name: str = "_Struct") -> type[Any]:
@@ -76,3 +108,62 @@ def _kind_of(text: str, abi: EngineAbi) -> Any:
 
 def _is_pointer(text: str) -> bool:
     return text.endswith("*") or "(*" in text
+
+
+def _allow_missing_functions() -> None:
+    """Have the binding skip functions that the library lacks: it binds more than the worker uses."""
+    package = importlib.util.find_spec(_BINDING)
+    if package is None or package.origin is None:
+        raise UnusableEngine("llama-cpp-python isn't installed.")
+    name = f"{_BINDING}._ctypes_extensions"
+    spec = importlib.util.spec_from_file_location(name, Path(package.origin).with_name("_ctypes_extensions.py"))
+    if spec is None or spec.loader is None:
+        raise UnusableEngine("llama-cpp-python is incomplete.")
+    extensions: Any = importlib.util.module_from_spec(spec)
+    sys.modules[name] = extensions
+    spec.loader.exec_module(extensions)
+    bind_all = extensions.ctypes_function_for_shared_library
+
+    def bind_those_there(library: Any) -> Callable[..., Any]:
+        bind = bind_all(library)
+
+        def decorate(symbol: str, *types: Any, enabled: bool = True) -> Any:
+            return bind(symbol, *types, enabled and hasattr(library, symbol))
+
+        return decorate
+
+    extensions.ctypes_function_for_shared_library = bind_those_there
+
+
+def _replace_classes(modules: list[ModuleType], abi: EngineAbi) -> dict[Any, Any]:
+    """Replace the binding's classes of the table's structs. Return the new classes by the old ones."""
+    replaced: dict[Any, Any] = {}
+    # Fields point to other structs of the table, which are replaced before.
+    for name in sorted(abi.structs, key=lambda name: _depth(name, abi)):
+        for module in modules:
+            old = vars(module).get(name)
+            if isinstance(old, type) and hasattr(old, "_fields_"):
+                # A callback or an array can only be assigned to a pointer of its own type.
+                pointers = {field.name for field in abi.structs[name].fields if _is_pointer(field.type)}
+                kinds = {field[0]: _replaced_in(field[1], replaced) for field in old._fields_ if field[0] in pointers}
+                replaced[old] = structure(abi.structs[name], abi, kinds, name)
+                setattr(module, name, replaced[old])
+                break
+    return replaced
+
+
+def _depth(name: str, abi: EngineAbi) -> int:
+    """Return how many structs of the table must be known before this one."""
+    inner = (field.type.partition(" ")[2].rstrip(" *") for field in abi.structs[name].fields)
+    return max((1 + _depth(each, abi) for each in inner if each in abi.structs and each != name), default=0)
+
+
+def _is_function(value: object) -> bool:
+    return isinstance(value, ctypes._CFuncPtr)  # type: ignore[attr-defined]
+
+
+def _replaced_in(kind: Any, replaced: Mapping[Any, Any]) -> Any:
+    """Return the type `kind` with the old class in it replaced by the new one."""
+    if isinstance(kind, type) and issubclass(kind, ctypes._Pointer) and kind._type_ in replaced:
+        return ctypes.POINTER(replaced[kind._type_])
+    return replaced.get(kind, kind) if isinstance(kind, type) else kind
