@@ -11,6 +11,7 @@ from functools import cache
 
 from markdown_it import MarkdownIt
 
+from qwendesk.chat.chinese_emphasis import chinese_emphasis_plugin
 from qwendesk.chat.exchange.pictures import data_url, picture_bytes
 from qwendesk.chat.exchange.values import ExchangedChat
 from qwendesk.core.citations import Citation, citations_of, cited_in
@@ -175,4 +176,5 @@ def _markdown() -> MarkdownIt:
     parser = _SafeMarkdown("commonmark", {"html": False, "breaks": True}).enable("table").enable("strikethrough")
     # Remote pictures are never loaded: they become links.
     parser.disable("image")
+    parser.use(chinese_emphasis_plugin)
     return parser

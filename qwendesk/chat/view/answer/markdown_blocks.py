@@ -21,6 +21,8 @@ from markdown_it.token import Token
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.tasklists import tasklists_plugin
 
+from qwendesk.chat.chinese_emphasis import chinese_emphasis_plugin
+
 
 class MarkdownBlock(msgspec.Struct, frozen=True):
     """A top-level block with markdown-it's tokens. A list in several pieces has one block per piece."""
@@ -123,6 +125,7 @@ def _new_parser() -> MarkdownIt:
     parser.use(price_plugin)
     parser.use(bracket_math_plugin)
     parser.use(bounded_inline_plugin)
+    parser.use(chinese_emphasis_plugin)
     parser.use(footnote_plugin)
     parser.use(tasklists_plugin)
     parser.validateLink = lambda url: True  # type: ignore[method-assign]
