@@ -4,6 +4,7 @@ import functools
 import re
 
 import pytest
+from markdown_it import MarkdownIt
 
 from qwendesk.core.paths import guide_folder
 from qwendesk.core.translation import languages_folder, read_language
@@ -78,6 +79,13 @@ def test_bold_words_are_labels_of_the_window(language: str, name: str) -> None:
             # A title that the window shows in English is quoted in English.
             is_same = label == source and is_label(label)
             assert label in known or is_same, f"{language}/{name}.md: “{label}” for “{source}”"
+
+
+@PAGES
+def test_bold_words_are_shown_bold(language: str, name: str) -> None:
+    page = page_in(language, name)
+    shown = MarkdownIt("commonmark").enable("table").render(page.markdown).count("<strong>")
+    assert shown == len(bold(page)), "a bold label beside a Chinese letter must not end in a mark"
 
 
 @PAGES

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QLocale, Qt, QTranslator
+from PySide6.QtCore import QCollator, QCoreApplication, QLocale, Qt, QTranslator
 from PySide6.QtGui import QFontDatabase, QKeySequence
 from PySide6.QtWidgets import QApplication
 
@@ -200,6 +200,8 @@ def test_chinese_names_are_in_the_order_of_their_sound(app: QApplication, folder
     names = ["中文", "工作", "北京"]
     write(folder, "zh_Hans")
     show_language(app, "zh", folder)
+    if QCollator(QLocale("zh_CN")).compare("工", "中") > 0:
+        pytest.skip("the system has no order of Chinese, as Wine has none: it sorts by code")
     assert sorted(names, key=name_order) == ["北京", "工作", "中文"]
 
 
