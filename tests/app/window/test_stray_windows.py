@@ -18,7 +18,7 @@ class Watcher(QObject):
         super().__init__()
         self.found: list[str] = []
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
         if event.type() == QEvent.Type.Show and isinstance(watched, QWidget) and watched.isWindow():
             is_plain = watched.windowType() == Qt.WindowType.Window and not isinstance(watched, QMainWindow)
             if is_plain:
