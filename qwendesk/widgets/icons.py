@@ -1,28 +1,53 @@
 """Icons by semantic name: SVG line drawings from resources/icons in the colours of the theme."""
 
 import functools
+from pathlib import Path
 
-from PySide6.QtCore import QByteArray, QRectF, Qt
-from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
+from PySide6.QtCore import QByteArray, QPoint, QRect, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QIcon, QIconEngine, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
 from qwendesk.core.paths import resources_folder
 
-_PIXEL_RATIOS = (1.0, 1.25, 1.5, 2.0, 3.0)
-
 
 @functools.cache
 def icon(name: str, color: str, size: int = 18, off_color: str = "") -> QIcon:
-    """Return the icon `name` in a colour (#RRGGBB), `size` logical pixels wide.
+    """Return the icon `name` in a colour (#RRGGBB), at most `size` logical pixels wide.
 
     `off_color` is used while the button is disabled. Raise FileNotFoundError if there is no such icon.
     """
-    result = QIcon()
-    for ratio in _PIXEL_RATIOS:
-        result.addPixmap(pixmap(name, color, size, ratio), QIcon.Mode.Normal)
-        if off_color:
-            result.addPixmap(pixmap(name, off_color, size, ratio), QIcon.Mode.Disabled)
-    return result
+    if not _file(name).is_file():
+        raise FileNotFoundError(_file(name))
+    return QIcon(_Drawing(name, color, size, off_color or color))
+
+
+class _Drawing(QIconEngine):
+    """Draws an icon when it is shown, at the pixel ratio of its screen: most icons of a window are hidden at first."""
+
+    def __init__(self, name: str, color: str, size: int, off_color: str) -> None:
+        super().__init__()
+        self._name, self._color, self._size, self._off_color = name, color, size, off_color
+
+    def pixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State) -> QPixmap:
+        return self.scaledPixmap(size, mode, state, 1.0)
+
+    def scaledPixmap(self, size: QSize, mode: QIcon.Mode, _state: QIcon.State, scale: float) -> QPixmap:
+        color = self._off_color if mode is QIcon.Mode.Disabled else self._color
+        return pixmap(self._name, color, min(self._size, size.width(), size.height()), scale)
+
+    def paint(self, painter: QPainter, rect: QRect, mode: QIcon.Mode, state: QIcon.State) -> None:
+        drawing = self.scaledPixmap(rect.size(), mode, state, painter.device().devicePixelRatioF())
+        margin = (rect.size() - drawing.deviceIndependentSize().toSize()) / 2
+        painter.drawPixmap(rect.topLeft() + QPoint(margin.width(), margin.height()), drawing)
+
+    def clone(self) -> QIconEngine:
+        copy = _Drawing(self._name, self._color, self._size, self._off_color)
+        _copies.append(copy)
+        return copy
+
+
+# Qt deletes these, but doesn't keep Python's part of them alive. It copies an icon that is changed, and none is.
+_copies: list[QIconEngine] = []
 
 
 @functools.cache
@@ -42,4 +67,13 @@ def pixmap(name: str, color: str, size: int, ratio: float = 1.0) -> QPixmap:
 @functools.cache
 def _renderer(name: str) -> QSvgRenderer:
     """Return the drawing of an icon, which is read once and drawn in several colours and sizes."""
-    return QSvgRenderer(QByteArray((resources_folder() / "icons" / f"{name}.svg").read_bytes()))
+    return QSvgRenderer(QByteArray(_file(name).read_bytes()))
+
+
+def _file(name: str) -> Path:
+    return _folder() / f"{name}.svg"
+
+
+@functools.cache
+def _folder() -> Path:
+    return resources_folder() / "icons"

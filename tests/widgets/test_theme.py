@@ -1,11 +1,12 @@
 """Both themes: readable, complete, and the only place where colours are."""
 
+import gc
 import re
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QAccessibilityHints
+from PySide6.QtGui import QAccessibilityHints, QIcon, QPixmap
 from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit, QPushButton, QStyle, QStyleOptionButton
 
 import qwendesk
@@ -201,12 +202,48 @@ def test_an_icon_is_drawn_in_the_asked_colour(app: QApplication) -> None:
     assert solid == {"#12ab34"}
 
 
+def test_an_icon_is_drawn_when_it_is_shown_and_only_for_its_screen(app: QApplication) -> None:
+    pixmap.cache_clear()
+    button = QPushButton()
+    button.setIcon(icon("send", "#12AB34", 24, "#AB1234"))
+    assert pixmap.cache_info().currsize == 0
+    button.setIconSize(QSize(24, 24))
+    button.grab()
+    assert pixmap.cache_info().currsize == 1
+
+
+def test_an_icon_has_another_colour_while_its_button_is_disabled(app: QApplication) -> None:
+    drawn = icon("send", "#12AB34", 24, "#AB1234")
+    for mode, color in ((QIcon.Mode.Normal, "#12ab34"), (QIcon.Mode.Disabled, "#ab1234")):
+        image = drawn.pixmap(QSize(24, 24), 2.0, mode).toImage()
+        assert (image.width(), image.devicePixelRatio()) == (48, 2.0)
+        assert color in {image.pixelColor(x, y).name() for x in range(48) for y in range(48)}
+
+
+def test_an_icon_outlives_what_made_it(app: QApplication) -> None:
+    """Qt copies the drawing of an icon that is changed, such as one to which somebody adds a pixmap."""
+    icon.cache_clear()
+    button = QPushButton()
+    button.setIcon(icon("send", "#12AB34", 24))
+    copy = QIcon(button.icon())
+    copy.addPixmap(QPixmap(4, 4))
+    icon.cache_clear()
+    gc.collect()
+    assert not copy.pixmap(8, 8).isNull()
+    button.grab()
+
+
 def test_every_named_icon_has_a_drawing(app: QApplication) -> None:
     pattern = re.compile(r"""(?:icon_name=|IconButton\(\s*)"(\w+)\"""")
     named = {name for path in PACKAGE.rglob("*.py") for name in pattern.findall(path.read_text(encoding="utf-8"))}
     assert "attach" in named
     for name in named:
-        assert not icon(name, "#000000").isNull()
+        assert not icon(name, "#000000").pixmap(16, 16).isNull()
+
+
+def test_an_icon_without_a_drawing_is_an_error(app: QApplication) -> None:
+    with pytest.raises(FileNotFoundError):
+        icon("no_such_icon", "#000000")
 
 
 def test_a_placeholder_is_readable_too(keeper: ThemeKeeper) -> None:
