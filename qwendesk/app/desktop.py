@@ -1,7 +1,6 @@
 """Connects the window to the desktop: files from outside, the tray, alerts, reduced motion, metered connections."""
 
 import asyncio
-import configparser
 import os
 import subprocess
 import sys
@@ -61,6 +60,8 @@ def _on_windows() -> bool | None:
 
 def _on_kde() -> bool | None:
     """Return whether Plasma's animation speed is "Instant", which it stores as a duration factor of 0."""
+    import configparser  # noqa: PLC0415 - only Plasma needs it
+
     folder = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
     # The file may contain duplicate keys and "%", so parse it without strict mode and interpolation.
     settings = configparser.RawConfigParser(strict=False, allow_no_value=True)

@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -25,10 +26,12 @@ from qwendesk.chat.reopen_guard import MayReopen, always
 from qwendesk.chat.tree_edits import new_id, shown_up_to
 from qwendesk.core.chats import ChatSettings, ChatSummary, Folder, ReadPosition, SavedDraft, SearchHit
 from qwendesk.core.conversation import ChatTree
+from qwendesk.core.errors import StoreFailure
 from qwendesk.core.observed import Observed, Subscribers
 from qwendesk.core.translation import tr
-from qwendesk.store.database import StoreFailure
-from qwendesk.store.opening import Store, StoreReport, choose_backup, open_store
+
+if TYPE_CHECKING:
+    from qwendesk.store.opening import Store, StoreReport
 
 
 class ChatListState(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,7 +145,7 @@ class ChatListService:
         `may_reopen` is called with that chat's id first. If it returns False, the empty chat stays open.
         """
         # Shielded, so that `close` can close the store even if this is cancelled.
-        self._opened_store = asyncio.ensure_future(asyncio.to_thread(open_store, folder))
+        self._opened_store = asyncio.ensure_future(asyncio.to_thread(_open_store, folder))
         store, report = await asyncio.shield(self._opened_store)
         if report is not None:
             self._subscribers.notify(StoreProblem(report.title, report.sentence, report.backup))
@@ -159,7 +162,7 @@ class ChatListService:
             self._report(failure)
         self._daily_backup.start(store)
 
-    async def _load(self, store: Store, may_reopen: MayReopen) -> None:
+    async def _load(self, store: "Store", may_reopen: MayReopen) -> None:
         self._writes.add(store.chats.purge(time.time()))
         self._writes.add(store.attachments.clean())
         listed, last, uncopied = await asyncio.to_thread(
@@ -206,6 +209,8 @@ class ChatListService:
     async def use_backup(self, name: str) -> None:
         """Choose the backup that replaces the chats at the next start. Raises StoreFailure."""
         if self._store is not None:
+            from qwendesk.store.opening import choose_backup  # noqa: PLC0415
+
             await asyncio.to_thread(choose_backup, self._store.folder, name)
 
     async def open(self, chat_id: str, node_id: str = "") -> None:
@@ -372,3 +377,10 @@ class ChatListService:
             folders=self.folders.folders,
             collapsed_folders=self.folders.collapsed,
         )
+
+
+def _open_store(folder: Path) -> "tuple[Store | None, StoreReport | None]":
+    """Import and open the store: on its thread, because the window opens sooner without SQLite."""
+    from qwendesk.store.opening import open_store  # noqa: PLC0415
+
+    return open_store(folder)

@@ -6,18 +6,20 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import ChatNode
+from qwendesk.core.errors import StoreFailure
 from qwendesk.core.messages import ImagePart
 from qwendesk.core.observed import Subscribers
 from qwendesk.core.translation import tr
-from qwendesk.store.chats import ChatStore
-from qwendesk.store.database import StoreFailure
-from qwendesk.store.opening import Store
+
+if TYPE_CHECKING:
+    from qwendesk.store.chats import ChatStore
+    from qwendesk.store.opening import Store
 
 # How often a partial answer is saved: together with the duration of a write, a crash loses less than 1 s of text.
 PARTIAL_ANSWER_EVERY_S = 0.5
@@ -64,7 +66,7 @@ class _PartialAnswer(msgspec.Struct):
 class StoreChatSaver:
     """Saves chats to the store, except for excluded ones. Writes wait until the store is open."""
 
-    def __init__(self, store: Store | None = None, *, partial_every_s: float = PARTIAL_ANSWER_EVERY_S) -> None:
+    def __init__(self, store: "Store | None" = None, *, partial_every_s: float = PARTIAL_ANSWER_EVERY_S) -> None:
         self._open_store = store
         self._has_given_up = False
         self._partial_every_s = partial_every_s
@@ -80,7 +82,7 @@ class StoreChatSaver:
         self._written_to: set[str] = set()
         self._subscribers = Subscribers[SaverEvent]()
 
-    def attach(self, store: Store) -> None:
+    def attach(self, store: "Store") -> None:
         """Write to this store from now on."""
         self._open_store = store
         self._retry()
@@ -92,7 +94,7 @@ class StoreChatSaver:
         self.close()
 
     @property
-    def _store(self) -> ChatStore:
+    def _store(self) -> "ChatStore":
         return self._require_store().chats
 
     def subscribe(self, callback: Callable[[SaverEvent], None]) -> Callable[[], None]:
@@ -196,7 +198,7 @@ class StoreChatSaver:
     def _copy_file(self, image: ImagePart) -> Future[Path | None]:
         return self._require_store().attachments.save_copy(image)
 
-    def _require_store(self) -> Store:
+    def _require_store(self) -> "Store":
         if self._open_store is None:
             raise StoreFailure(tr("Chats not saved"), tr("Your chats file isn't open."))
         return self._open_store

@@ -3,11 +3,13 @@
 import asyncio
 import time
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from qwendesk.core.chats import SavedDraft
-from qwendesk.store.chats import ChatStore
-from qwendesk.store.database import StoreFailure
+from qwendesk.core.errors import StoreFailure
+
+if TYPE_CHECKING:
+    from qwendesk.store.chats import ChatStore
 
 SAVE_EVERY_S = 0.5
 # Key of the draft of a chat without a message.
@@ -24,7 +26,7 @@ class Drafts:
         self._timer: asyncio.TimerHandle | None = None
         self._pending: set[asyncio.Future[Any]] = set()
 
-    def attach(self, store: ChatStore) -> None:
+    def attach(self, store: "ChatStore") -> None:
         """Save to this store from now on."""
         self._store = store
 

@@ -10,19 +10,20 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from qwendesk.chat.chat_settings import inherited_settings
 from qwendesk.chat.tree_edits import new_id
 from qwendesk.core.chats import ChatSettings, ChatSummary, Folder
-from qwendesk.core.errors import FailureGuard
+from qwendesk.core.errors import FailureGuard, StoreFailure
 from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.translation import name_order, tr
-from qwendesk.store.chats import ChatStore
-from qwendesk.store.database import StoreFailure
-from qwendesk.store.opening import Store
+
+if TYPE_CHECKING:
+    from qwendesk.store.chats import ChatStore
+    from qwendesk.store.opening import Store
 
 _logger = logging.getLogger(__name__)
 
@@ -66,7 +67,7 @@ class SummaryReader:
         self._outdated: set[str] = set()
         self._task: asyncio.Task[None] | None = None
 
-    def read(self, store: Store, chat_id: str) -> None:
+    def read(self, store: "Store", chat_id: str) -> None:
         """Read the summary soon. Several calls until then cause only one read."""
         self._outdated.add(chat_id)
         if self._task is None:
@@ -77,7 +78,7 @@ class SummaryReader:
         if self._task is not None:
             await asyncio.wait([self._task])
 
-    async def _read(self, store: Store) -> None:
+    async def _read(self, store: "Store") -> None:
         try:
             while self._outdated:
                 found = await asyncio.to_thread(store.chats.summary, self._outdated.pop())
@@ -95,7 +96,7 @@ class InheritedSettings:
     def __init__(self) -> None:
         self._latest: ChatSettings | None = None
 
-    def remember(self, store: ChatStore, settings: ChatSettings) -> Future[None] | None:
+    def remember(self, store: "ChatStore", settings: ChatSettings) -> Future[None] | None:
         """Save what a new chat inherits from `settings`. Return the write, or None if nothing has changed."""
         inherited = inherited_settings(settings)
         if inherited == self._latest:
@@ -103,7 +104,7 @@ class InheritedSettings:
         self._latest = inherited
         return store.remember(_INHERITED_SETTINGS, msgspec.json.encode(inherited).decode())
 
-    async def load(self, store: ChatStore) -> ChatSettings:
+    async def load(self, store: "ChatStore") -> ChatSettings:
         """Return the saved settings; defaults if there are none. Raises StoreFailure."""
         text = await asyncio.to_thread(store.remembered, _INHERITED_SETTINGS)
         try:
@@ -121,7 +122,7 @@ class DailyBackup:
         self._closing: asyncio.Event | None = None
         self._task: asyncio.Task[None] | None = None
 
-    def start(self, store: Store) -> None:
+    def start(self, store: "Store") -> None:
         """Make today's backup now if there is none."""
         if self._stopped.is_set():
             return
@@ -135,7 +136,7 @@ class DailyBackup:
             self._closing.set()
             await self._task
 
-    async def _run(self, store: Store, closing: asyncio.Event) -> None:
+    async def _run(self, store: "Store", closing: asyncio.Event) -> None:
         has_failed, guard = False, FailureGuard(_logger, "The chats couldn't be backed up")
         while not closing.is_set():
             with guard:
@@ -163,7 +164,7 @@ class FolderList:
         self._folders: tuple[Folder, ...] = ()
         self._collapsed: frozenset[str] = frozenset()
 
-    async def load(self, store: ChatStore) -> None:
+    async def load(self, store: "ChatStore") -> None:
         """Read the folders, and write changes to this store from now on. Raises StoreFailure."""
         self._store = store
         self._folders, ids = await asyncio.to_thread(lambda: (store.folders(), store.remembered(_COLLAPSED)))
@@ -239,7 +240,7 @@ class ListedChats:
         """Whether `undo` may still restore the chats that were deleted last."""
         return bool(self._deleted)
 
-    def attach(self, store: ChatStore) -> None:
+    def attach(self, store: "ChatStore") -> None:
         """Write changes to this store from now on."""
         self._store = store
 

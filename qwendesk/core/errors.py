@@ -33,6 +33,10 @@ class BadRequest(QwenDeskError):
     """A request that the engine cannot serve, because of a bad grammar or an unreadable image, for example."""
 
 
+class StoreFailure(QwenDeskError):
+    """The chats file can't be read or written; the sentence says what to do."""
+
+
 class FailureGuard:
     """Keeps work that is repeated in a task or thread going: `with guard:` ends the round that fails, not the rest.
 

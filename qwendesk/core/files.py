@@ -10,8 +10,6 @@ from pathlib import Path
 from time import sleep
 from typing import TypeVar
 
-from filelock import FileLock, Timeout
-
 from qwendesk.core import paths
 from qwendesk.core.permissions import create_own, make_folder
 from qwendesk.core.translation import tr
@@ -24,6 +22,8 @@ def locked(path: Path, timeout_s: float = 0.0) -> Iterator[bool]:
     The lock is a file next to `path` with ".lock" added to its name. The system releases it when the process ends,
     even if it crashes. Raises OSError if the lock file cannot be created.
     """
+    from filelock import FileLock, Timeout  # noqa: PLC0415 - takes a while, and the window opens without a lock
+
     # The lock is not thread-local because the block may end on another thread than it began on.
     mode = 0o600 if paths.is_own(path) else 0o644
     lock = FileLock(path.with_name(f"{path.name}.lock"), mode=mode, timeout=timeout_s, thread_local=False)

@@ -58,7 +58,8 @@ def link_to(path: Path, within: Path) -> Path | None:
     Checks `path`, its parent folders up to and including `within`, and those further up that belong to the app. Links
     higher up, such as a linked home folder, do not count.
     """
-    candidates = (each for each in (path, *path.parents) if each.is_relative_to(within) or paths.is_own(each))
+    folders = paths.own_folders()
+    candidates = (each for each in (path, *path.parents) if each.is_relative_to(within) or paths.is_own(each, folders))
     return next((each for each in candidates if is_link(each)), None)
 
 

@@ -82,7 +82,10 @@ def own_folders() -> tuple[Path, ...]:
     return tuple(dict.fromkeys((data_folder(), config_folder(), cache_folder(), *state, log)))
 
 
-def is_own(path: Path) -> bool:
-    """Return whether `path` is one of the app's folders or lies in one. Links are not resolved."""
+def is_own(path: Path, folders: tuple[Path, ...] | None = None) -> bool:
+    """Return whether `path` is one of the app's folders or lies in one. Links are not resolved.
+
+    `folders` are the app's, where they are known: finding them takes a quarter of a millisecond.
+    """
     path = path.absolute()
-    return any(path.is_relative_to(folder) for folder in own_folders())
+    return any(path.is_relative_to(folder) for folder in folders or own_folders())

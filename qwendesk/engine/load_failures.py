@@ -7,6 +7,7 @@ llama.cpp reports failures only in its log, so each line is matched with the pat
 names the source of the line: a file of llama.cpp (in the version of llama-cpp-python 0.3.36) or a part of the system.
 """
 
+import functools
 import re
 import signal
 import sys
@@ -84,8 +85,7 @@ _TABLE: tuple[tuple[str, LoadFailureKind], ...] = (
     (r"Failed to load CLIP model from", "mmproj_mismatch"),
 )
 # Lines of backends that can't pin host memory. The load goes on, only slower, so they are not its failure.
-_WARNING = re.compile(r"pinned memory")
-_RULES = tuple((re.compile(pattern), kind) for pattern, kind in _TABLE)
+_WARNING = "pinned memory"
 
 # A pattern for lines of the engine, with the title and the sentence to show; {0} is the file's name.
 _HINTS: tuple[tuple[str, str, str], ...] = (
@@ -145,12 +145,18 @@ def _kind(refused: LoadRefused | EngineExit) -> tuple[LoadFailureKind, str]:
     else:
         last = "other"
         lines = (*refused.engine_lines, refused.message)
-    lines = tuple(line for line in lines if not _WARNING.search(line))
-    for pattern, kind in _RULES:
+    lines = tuple(line for line in lines if _WARNING not in line)
+    for pattern, kind in _rules():
         for line in lines:
             if match := pattern.search(line):
                 return kind, match.groupdict().get("name") or ""
     return last, ""
+
+
+@functools.cache
+def _rules() -> tuple[tuple[re.Pattern[str], LoadFailureKind], ...]:
+    """Return the table with its patterns compiled, which takes milliseconds and is needed only after a failure."""
+    return tuple((re.compile(pattern), kind) for pattern, kind in _TABLE)
 
 
 def _words(kind: LoadFailureKind, file: str, name: str) -> tuple[str, str]:

@@ -6,7 +6,6 @@ disks are followed down to the disks.
 
 import ctypes
 import os
-import plistlib
 import struct
 import subprocess
 import sys
@@ -138,6 +137,8 @@ def volume_device(df: str) -> str:
 
 def drive_of_plist(plist: bytes) -> DriveKind:
     """Return what `diskutil info -plist` says in SolidState; "" if that is missing, as of disk images."""
+    import plistlib  # noqa: PLC0415 - only macOS needs it
+
     try:
         found = plistlib.loads(plist)
     except (plistlib.InvalidFileException, ExpatError, ValueError):

@@ -18,11 +18,11 @@ from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.catalog_schema import SpeedReport
 from qwendesk.hub.catalog_updates import CatalogChanges, CatalogStore, LastLookUp, changes_between, look_up
 from qwendesk.models.new_models import NewLookUp, NewModel, look_up_new, new_models_file, owners_of, still_new
-from qwendesk.models.pasted_report import PastedReports, add_reports, save_reports
 from qwendesk.settings.service import SettingsService
 
 if TYPE_CHECKING:
     from qwendesk.hub.remote import Hub
+    from qwendesk.models.pasted_report import PastedReports
 
 
 # Wait between two repositories, so that the Hub isn't asked a hundred times within a few seconds.
@@ -96,14 +96,18 @@ class CatalogService:
         self.state.update(catalog=catalog)
         return catalog
 
-    async def add_reports(self, text: str, measured_on: str) -> PastedReports:
+    async def add_reports(self, text: str, measured_on: str) -> "PastedReports":
         """Add the speeds in a pasted text to this PC's advice. See `add_reports`; raises what that raises."""
+        from qwendesk.models.pasted_report import add_reports  # noqa: PLC0415 - hardly ever needed
+
         found = await asyncio.to_thread(add_reports, text, self.store, measured_on)
         self.state.update(catalog=self.store.catalog)
         return found
 
     async def remove_report(self, report: SpeedReport) -> None:
         """Remove a speed that the user has pasted. Raises QwenDeskError if that can't be saved."""
+        from qwendesk.models.pasted_report import save_reports  # noqa: PLC0415 - hardly ever needed
+
         left = tuple(each for each in await asyncio.to_thread(self.store.read_reports) if each != report)
         await asyncio.to_thread(save_reports, left, self.store)
         self.state.update(catalog=self.store.catalog)

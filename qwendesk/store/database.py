@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.errors import StoreFailure
 from qwendesk.core.permissions import make_folder, touch
 from qwendesk.core.translation import join_sentences, mark, tr
 from qwendesk.store import checks
@@ -30,10 +30,6 @@ _TEXT = partial(str, encoding="utf-8", errors="replace")
 _MOST_VERSIONS_AHEAD = 1000
 # Seconds that a statement waits while another process writes.
 _BUSY_S = 5.0
-
-
-class StoreFailure(QwenDeskError):
-    """The chats file can't be read or written; the sentence says what to do."""
 
 
 class NewerStore(StoreFailure):

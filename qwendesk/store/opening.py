@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from qwendesk.core.errors import StoreFailure
 from qwendesk.core.files import locked, replace, write_whole
 from qwendesk.core.links import is_link
 from qwendesk.core.number_format import show_date
@@ -28,7 +29,6 @@ from qwendesk.store.database import (
     NOT_SAVED,
     DamagedStore,
     Database,
-    StoreFailure,
     damage_mark,
     read_only,
     store_failures,

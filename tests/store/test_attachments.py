@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from qwendesk.core.errors import StoreFailure
 from qwendesk.core.messages import ImagePart
 from qwendesk.store import attachments as attachments_module
 from qwendesk.store.attachments import AttachmentStore, Cleaning
 from qwendesk.store.chats import ChatStore
-from qwendesk.store.database import Database, StoreFailure
+from qwendesk.store.database import Database
 from tests.store.attachment_files import make_old, picture, question
 
 

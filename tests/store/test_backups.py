@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from qwendesk.core.errors import StoreFailure
 from qwendesk.store.backups import Backup, BackupStopped, backups, is_due, make_backup
 from qwendesk.store.chats import ChatStore
-from qwendesk.store.database import DamagedStore, Database, StoreFailure
+from qwendesk.store.database import DamagedStore, Database
 from qwendesk.store.opening import FILE_NAME, choose_backup, open_store
 from tests.store.chat_nodes import node
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from qwendesk.core.errors import StoreFailure
 from qwendesk.store import database as database_module
 from qwendesk.store.backups import backups
-from qwendesk.store.database import DamagedStore, Database, NewerStore, StoreFailure, connect
+from qwendesk.store.database import DamagedStore, Database, NewerStore, connect
 from qwendesk.store.migrations import MIGRATIONS
 
 

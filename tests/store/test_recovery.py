@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from qwendesk.core.chats import ChatSettings, ChatSummary, SavedDraft
+from qwendesk.core.errors import StoreFailure
 from qwendesk.store import opening, recovery
-from qwendesk.store.database import StoreFailure
 from qwendesk.store.opening import FILE_NAME, open_store
 from qwendesk.store.recovery import set_aside
 from tests.store.chat_nodes import node
