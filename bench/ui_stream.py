@@ -93,9 +93,9 @@ def text_of(tokens: int) -> str:
     return "".join(re.findall(r"\s*\S+\s*", text)[:tokens])
 
 
-def long_chat(turns: int) -> ChatTree:
-    """A chat of twice as many messages."""
-    answer = text_of(120)
+def long_chat(turns: int, tokens: int = 120) -> ChatTree:
+    """A chat of twice as many messages, with answers of so many tokens."""
+    answer = text_of(tokens)
     nodes: dict[str, ChatNode] = {}
     for n in range(1, turns + 1):
         question = text_message("user", f"Question number {n}?")

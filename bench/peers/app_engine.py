@@ -54,9 +54,9 @@ class AppEngine:
         self._run(self._client.unload())
         self._load()
 
-    def drop(self, picture: Path, chat: str) -> None:
-        question = _message(Turn("user", "", picture))
-        self._run(self._client.ask(protocol.Warm(messages=(question,), options=self._options(1), chat=chat)))
+    def prepare(self, turns: tuple[Turn, ...], chat: str) -> None:
+        request = protocol.Warm(messages=tuple(map(_message, turns)), options=self._options(1), chat=chat)
+        self._run(self._client.ask(request))
 
     def close(self) -> None:
         self._run(self._client.close())

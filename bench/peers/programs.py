@@ -7,7 +7,6 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from bench.peers.sides import Answer, Setup, SideFailure, Turn, Values, sampling_values
@@ -80,8 +79,8 @@ class AppServer:
     def restart(self) -> None:
         raise SideFailure("A server isn't restarted.")
 
-    def drop(self, picture: Path, chat: str) -> None:
-        raise SideFailure("A server gets no file ahead.")
+    def prepare(self, turns: tuple[Turn, ...], chat: str) -> None:
+        raise SideFailure("A server gets nothing ahead.")
 
     def close(self) -> None:
         self._open.close()

@@ -24,6 +24,9 @@ _FIRST_TOKENS = 4
 """An answer of which only the first token counts."""
 _LATER = "And what follows from that?"
 _TYPING_S = 3.0
+# How long a chat is looked at before something is asked. The app waits 0.3 s of it before it processes ahead.
+_OPENED_S = 2.0
+_WARMER_WAITS_S = 0.3
 
 
 class Material(msgspec.Struct, frozen=True):
@@ -155,6 +158,18 @@ def changed_chats(side: Side, material: Material, chat: str) -> Answer:
     return side.ask(turns, _FIRST_TOKENS, chat)
 
 
+def opened_chat(side: Side, material: Material, chat: str) -> Answer:
+    """Ask the next question of a chat that was opened a moment ago, after another chat was answered."""
+    turns = _two_turns(side, material, chat)
+    other = f"{chat}-other"
+    side.ask((Turn("user", material.text(other, 500)),), _ANSWER, other)
+    opened_at = time.monotonic()
+    time.sleep(_WARMER_WAITS_S)
+    side.prepare(turns[:-1], chat)
+    time.sleep(max(0.0, opened_at + _OPENED_S - time.monotonic()))
+    return side.ask(turns, _FIRST_TOKENS, chat)
+
+
 def restarted(side: Side, material: Material, chat: str, *, peer_saves: bool) -> Answer:
     """Ask the next question of a chat after the process was replaced by a new one. Loading the model isn't counted."""
     turns = _two_turns(side, material, chat)
@@ -167,7 +182,7 @@ def restarted(side: Side, material: Material, chat: str, *, peer_saves: bool) ->
 def dropped_picture(side: Side, material: Material, chat: str) -> Answer:
     """Ask about a picture that was added while the question was typed."""
     picture = material.picture(chat)
-    side.drop(picture, chat)
+    side.prepare((Turn("user", "", picture),), chat)
     time.sleep(_TYPING_S)
     return side.ask((Turn("user", "What is in this picture?", picture),), _FIRST_TOKENS, chat)
 
@@ -199,6 +214,9 @@ ROWS = (
     Row("follow-up", "second turn of that chat", "s", NO_SLOWER, follow_up),
     Row("edited-turn", "new text for question 2 of 5 (each 300 tokens)", "s", Target(1.02), edited_turn),
     Row("change-chats", "second turn after another chat of 500 tokens", "s", Target(0.73), changed_chats),
+    Row(
+        "opened-chat", f"the same, {_OPENED_S:g} s after the chat was opened", "s", Target(0.3), opened_chat,
+    ),
     Row(
         "restart", "second turn after a restart; the peer restores its saved slot", "s", TENTH,
         partial(restarted, peer_saves=True),

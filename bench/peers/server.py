@@ -82,7 +82,7 @@ class LlamaServer:
         self._to_restore = set(self._saved)
         self._start()
 
-    def drop(self, picture: Path, chat: str) -> None:
+    def prepare(self, turns: tuple[Turn, ...], chat: str) -> None:
         """Do nothing: llama-server has no request for a question that is still being typed."""
 
     def close(self) -> None:

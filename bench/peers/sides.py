@@ -76,8 +76,8 @@ class Side(Protocol):
     def restart(self) -> None:
         """End the process and start a new one with the same model."""
 
-    def drop(self, picture: Path, chat: str) -> None:
-        """Add a picture to a question that is still being typed."""
+    def prepare(self, turns: tuple[Turn, ...], chat: str) -> None:
+        """Tell what the next question begins with, before it is asked: the app knows it while it is being typed."""
 
     def close(self) -> None:
         """End the process."""

@@ -37,8 +37,8 @@ class ScriptedSide:
     def restart(self) -> None:
         self.did.append("restart")
 
-    def drop(self, picture: Path, chat: str) -> None:
-        self.did.append(f"drop {chat}")
+    def prepare(self, turns: tuple[Turn, ...], chat: str) -> None:
+        self.did.append(f"prepare {chat}")
 
     def close(self) -> None:
         self.did.append("close")
