@@ -2,14 +2,17 @@
 
     python -m bench.startup [--rounds N]
 
-Both windows are started in turns, with their files in the system's cache, and the ratio is the median of the pairs.
-Each is drawn into memory (Qt's platform "offscreen") and on an X server without a screen, if Xvfb is there. QwenDesk
-starts as for a newcomer, in folders of its own; its code is compiled before the first round, as in an installed app.
+Both windows are started in turns, with their files in the system's cache, and figures are medians. The bare one says
+how fast the machine is at that moment. Each is drawn into memory (Qt's platform "offscreen") and on an X server without
+a screen, if Xvfb is there. QwenDesk starts as for a newcomer, in new folders; its code is compiled before the first
+round, as in an installed app.
 """
 
 import argparse
+import builtins
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -18,19 +21,24 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 
 from tests.user_folders import user_variables
 from tests.xvfb import running_xvfb
 
-if TYPE_CHECKING:
-    from PySide6.QtWidgets import QApplication
-
-TARGET = 1.6
-"""How many times as long as for a bare window it may take."""
-HEAVY = ("PIL", "httpx2", "huggingface_hub", "llama_cpp", "numpy", "pygments", "pypdf", "pypdfium2", "pyqtgraph")
+TARGET_S = 0.35
+"""How much processor time it may take, on the machine of bench/README.md with nothing else running."""
+HEAVY = (
+    "PIL", "configparser", "filelock", "httpx2", "huggingface_hub", "keyring", "llama_cpp", "numpy", "plistlib",
+    "pygments", "pypdf", "pypdfium2", "pyqtgraph",
+    "qwendesk.bench.view.bench_page", "qwendesk.chat.view.thread.assistant_message",
+    "qwendesk.engines.view.engine_page", "qwendesk.help.view.crash_notices", "qwendesk.mcp.service",
+    "qwendesk.models.pasted_report", "qwendesk.models.search", "qwendesk.models.view.first_start",
+    "qwendesk.models.view.models_page", "qwendesk.server.service", "qwendesk.server.view.server_page",
+    "qwendesk.settings.view.settings_page", "qwendesk.store.database",
+)  # fmt: skip
 """Modules that no window needs to be drawn."""
 _ROUNDS = 7
 _LIMIT_S = 300.0
@@ -46,6 +54,8 @@ class Start(msgspec.Struct, frozen=True):
     """Processor time until then."""
     heavy: tuple[str, ...] = ()
     """Those of `HEAVY` that were imported until then."""
+    reads_sources: bool = False
+    """Whether Qt's hook still reads the source of each module that is imported."""
 
 
 def main() -> int:
@@ -70,13 +80,16 @@ def main() -> int:
 def start_once(kind: Kind, folder: Path, display: str = "") -> tuple[Start, float]:
     """Start a window in another process, and return what it says and the seconds until it was drawn.
 
-    The user's folders are below `folder`. It is drawn offscreen unless `display` names an X display.
+    The user's folders are in `folder`, and new at each start. It is drawn offscreen unless `display` names an X
+    display.
     """
-    environment = {**os.environ, **user_variables(folder), "PYTHONPYCACHEPREFIX": str(folder / "compiled")}
+    user = folder / "user"
+    shutil.rmtree(user, ignore_errors=True)
+    environment = {**os.environ, **user_variables(user), "PYTHONPYCACHEPREFIX": str(folder / "compiled")}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     environment.pop("WAYLAND_DISPLAY", None)
     environment |= {"QT_QPA_PLATFORM": "xcb", "DISPLAY": display} if display else {"QT_QPA_PLATFORM": "offscreen"}
-    (folder / "runtime").mkdir(mode=0o700, exist_ok=True)
+    (user / "runtime").mkdir(mode=0o700, parents=True)
     began = time.time()
     done = subprocess.run(
         (sys.executable, "-m", "bench.startup", "--draw", kind),
@@ -95,23 +108,29 @@ def _measure(platform: str, rounds: int, folder: Path, display: AbstractContextM
     cpu_ratio = statistics.median(ours[0].cpu_s / bare[0].cpu_s for ours, bare in pairs)
     ours_s, bare_s = (statistics.median(pair[side][1] for pair in pairs) for side in (0, 1))
     cpu_s, bare_cpu_s = (statistics.median(pair[side][0].cpu_s for pair in pairs) for side in (0, 1))
-    verdict = "met" if ratio <= TARGET else "MISSED"
-    print(f"  {platform}: {ours_s:.2f} s, bare {bare_s:.2f} s, ratio {ratio:.2f} (target {TARGET})  {verdict}")
-    print(f"    of it processor time: {cpu_s:.2f} s, bare {bare_cpu_s:.2f} s, ratio {cpu_ratio:.2f}")
-    return ratio <= TARGET
+    verdict = "met" if cpu_s <= TARGET_S else "MISSED"
+    print(f"  {platform}: {ours_s:.2f} s, bare {bare_s:.2f} s, ratio {ratio:.2f}")
+    print(
+        f"    of it processor time: {cpu_s:.2f} s (target {TARGET_S} s)  {verdict}; bare {bare_cpu_s:.2f} s, "
+        f"ratio {cpu_ratio:.2f}"
+    )
+    return cpu_s <= TARGET_S
 
 
 def _report() -> None:
     loaded = tuple(name for name in HEAVY if name in sys.modules)
-    found = Start(time.time(), time.process_time(), loaded)
+    hook = getattr(builtins, "__feature_import__", None)
+    found = Start(time.time(), time.process_time(), loaded, reads_sources=builtins.__import__ is hook)
     print(json.dumps(msgspec.to_builtins(found)), flush=True)
     os._exit(0)  # nothing was opened that must be closed, and closing isn't measured
 
 
 def _draw_bare(report: Callable[[], None]) -> int:
-    from PySide6.QtWidgets import QLabel, QMainWindow
+    from PySide6.QtWidgets import QApplication, QLabel, QMainWindow
 
-    app, window = _application(report), QMainWindow()
+    app = QApplication(["bare"])
+    _watch_main_window(report)
+    window = QMainWindow()
     window.setCentralWidget(QLabel("A window"))
     window.resize(1100, 760)
     window.show()
@@ -121,24 +140,28 @@ def _draw_bare(report: Callable[[], None]) -> int:
 def _draw_ours(report: Callable[[], None]) -> int:
     from qwendesk.__main__ import main as start
 
-    _application(report)  # the window uses the application that is there
+    _watch_main_window(report)
     return start([])
 
 
-def _application(report: Callable[[], None]) -> "QApplication":
-    """Return an application that calls `report` once a main window was drawn."""
+def _watch_main_window(report: Callable[[], None]) -> None:
+    """Call `report` once a main window was drawn."""
     from PySide6.QtCore import QEvent, QObject, QTimer
-    from PySide6.QtWidgets import QApplication, QMainWindow
+    from PySide6.QtWidgets import QMainWindow
 
     class Watch(QObject):
-        def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-            if event.type() is QEvent.Type.Paint and isinstance(watched, QMainWindow):
+        def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
+            if event.type() is QEvent.Type.Paint:
                 QTimer.singleShot(0, report)
             return False
 
-    app = QApplication(["qwendesk"])
-    app.installEventFilter(Watch(app))
-    return app
+    watch, show = Watch(), QMainWindow.show
+
+    def show_watched(window: QMainWindow) -> None:
+        window.installEventFilter(watch)  # only now, and only here: a filter sees each event, which takes time
+        show(window)
+
+    setattr(QMainWindow, "show", show_watched)  # noqa: B010 - mypy allows no assignment to a method
 
 
 if __name__ == "__main__":

@@ -31,6 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return run_command(given)
     gc.disable()  # until the window is drawn (app/event_loop.py): importing and building it makes no garbage
+    from qwendesk.app.application import use_plain_imports
+
+    use_plain_imports()
     from qwendesk.app.main import main as open_window
 
     return open_window(given)

@@ -1,5 +1,6 @@
 """App: builds the services of all features, for the window and the command line. No Qt."""
 
+import asyncio
 from collections.abc import Callable
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -171,6 +172,19 @@ class App(Owner):
         self.privacy = PrivacyService()
         self.app_updates = self._make_app_updates() if qwendesk.RELEASES else None
         """None as long as there is no release."""
+        self._first_load: asyncio.Task[None] | None = None
+
+    def begin_first_load(self) -> "asyncio.Task[None] | None":
+        """Begin to load the last model, unless that was begun before, and return the task.
+
+        Return None if there is no last model, or the settings don't want it at start.
+        """
+        last = self.models.last_model
+        if self._first_load is None and (options := last.read()) and self.settings.options.load_last_model:
+            self.engine.load_with_next_message(options)  # a message sent before the load begins starts it
+            loading = last.load_at_start(options, self.game_mode.holds_first_load)
+            self._first_load = asyncio.get_running_loop().create_task(loading)
+        return self._first_load
 
     # What only some sessions use is imported and built when it is first needed, so that the window opens sooner.
 

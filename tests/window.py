@@ -11,6 +11,7 @@ import pytest
 from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtWidgets import QApplication
 
+from qwendesk.app.application import Application
 from qwendesk.app.event_loop import EventLoop
 from qwendesk.app.parts import build
 from qwendesk.core import paths
@@ -32,9 +33,9 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 
 @pytest.fixture(scope="session")
-def app() -> Iterator[QApplication]:
+def app() -> Iterator[Application]:
     existing = QApplication.instance()
-    app = existing if isinstance(existing, QApplication) else QApplication(["qwendesk-tests"])
+    app = existing if isinstance(existing, Application) else Application(["qwendesk-tests"])
     app.setQuitOnLastWindowClosed(False)
     with checked_slots():
         yield app

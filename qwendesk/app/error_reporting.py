@@ -8,12 +8,14 @@ from collections.abc import Callable
 from io import TextIOWrapper
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from qwendesk.app.window.main_window import MainWindow
 from qwendesk.core.paths import log_folder
 from qwendesk.core.permissions import make_folder, touch
 from qwendesk.core.translation import tr
+
+if TYPE_CHECKING:
+    from qwendesk.app.window.main_window import MainWindow
 
 _logger = logging.getLogger(__name__)
 
@@ -29,7 +31,7 @@ def log_to_file() -> None:
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
 
 
-def report_errors(window: MainWindow, stop: Callable[[], None]) -> Callable[[], None]:
+def report_errors(window: "MainWindow", stop: Callable[[], None]) -> Callable[[], None]:
     """Show uncaught exceptions in the window, and call `stop` on SIGINT or SIGTERM. Return a function to undo this."""
     loop = asyncio.get_running_loop()
     previous_hook = sys.excepthook

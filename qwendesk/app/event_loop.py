@@ -3,12 +3,13 @@
 import gc
 import sys
 from collections.abc import AsyncGenerator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import qasync
 from PySide6.QtCore import QObject, QTimer
 
-from qwendesk.chat.service import ChatService
+if TYPE_CHECKING:
+    from qwendesk.chat.service import ChatService
 
 
 class EventLoop(qasync.QEventLoop):  # type: ignore[misc,unused-ignore]
@@ -54,7 +55,7 @@ def keep_collector_quick() -> None:
 class IdleCollector(QObject):
     """Collects all generations once a minute unless the chat is busy."""
 
-    def __init__(self, chat: ChatService, parent: QObject) -> None:
+    def __init__(self, chat: "ChatService", parent: QObject) -> None:
         super().__init__(parent)
         self._chat = chat
         self._timer = QTimer(self, interval=_EVERY_MS)

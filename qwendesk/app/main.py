@@ -10,15 +10,14 @@ import threading
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from PySide6.QtWidgets import QApplication
 
+from qwendesk.app.application import Application
 from qwendesk.app.error_reporting import log_to_file, report_errors
 from qwendesk.app.event_loop import EventLoop, IdleCollector, keep_collector_quick
-from qwendesk.app.parts import Parts, build
-from qwendesk.app.window.file_opener import SystemFileEvents
 from qwendesk.app.window.single_instance import SingleInstance, mark_as_running
 from qwendesk.app.window.window_state import read_window_state, restore_window, window_state, write_window_state
 from qwendesk.chat.reopen_guard import MayReopen, ReopenGuard, never
@@ -27,11 +26,14 @@ from qwendesk.core.processes import own_command, with_source_tree
 from qwendesk.engines.engine_choice import installed_engines
 from qwendesk.engines.load_decision import decide_on_cpu
 from qwendesk.help.crash_reports import CrashReports
-from qwendesk.help.view.crash_notices import CrashNotices, safe_notice
+from qwendesk.services import App
 from qwendesk.settings.deletion import take_leftovers
 from qwendesk.settings.service import SettingsService
 from qwendesk.widgets.language import show_language
 from qwendesk.widgets.theme_keeper import ThemeChoice, ThemeKeeper
+
+if TYPE_CHECKING:
+    from qwendesk.app.parts import Parts
 
 _logger = logging.getLogger(__name__)
 _THREADS_END_WITHIN_S = 10.0
@@ -48,8 +50,8 @@ def main(argv: Sequence[str]) -> int:
     mark_as_running()
     log_to_file()
     restrict_own_folders(with_contents=False)
-    app = QApplication.instance() or QApplication([sys.argv[0]])
-    if not isinstance(app, QApplication):
+    app = QApplication.instance() or Application([sys.argv[0]])
+    if not isinstance(app, Application):
         raise TypeError("another kind of Qt application runs already")
     app.setApplicationName("QwenDesk")
     app.setDesktopFileName("qwendesk")
@@ -77,13 +79,23 @@ def _restart_command(options: argparse.Namespace) -> tuple[str, ...]:
     return own_command(*theme, *(("--safe",) if options.safe else ()))
 
 
-async def _run(app: QApplication, options: argparse.Namespace, instance: SingleInstance | None) -> int:
+async def _run(app: Application, options: argparse.Namespace, instance: SingleInstance | None) -> int:
     leftovers = take_leftovers()
     engines, settings = installed_engines(is_safe=options.safe), SettingsService(is_safe=options.safe)
     show_language(app, options.lang or settings.options.language)
     ThemeKeeper(app, options.theme or "system")
     decide = decide_on_cpu if options.safe else None
-    parts = build(engines.client(), engines=engines, settings=settings, decide=decide)
+    services = App(engines.client(), engines=engines, settings=settings, decide=decide)
+    # This must start before anything else can start a worker, which then waits for the chosen engine.
+    choice = asyncio.create_task(engines.choose(settings.options.engine))
+    if not options.safe and not options.demo_tour:
+        services.begin_first_load()
+    # On a thread, so that the engine and the model's load get on meanwhile.
+    await asyncio.to_thread(_import_window)
+    from qwendesk.app.parts import Parts  # noqa: PLC0415
+
+    parts = Parts(services)
+    parts.tasks.own(choice)
     remembers = not options.demo_tour and not options.safe
     reports = None if options.demo_tour else CrashReports()
     guard = ReopenGuard()
@@ -125,6 +137,7 @@ async def _run(app: QApplication, options: argparse.Namespace, instance: SingleI
             restore_window(parts.window, parts.desktop.menus, parts.desktop.tray, last)
             write_window_state(msgspec.structs.replace(last, page=""))  # a killed app starts with its open chat
         parts.window.show()
+        await parts.window.drawn()
         if reports is not None:
             reports.begin()
             _show_crashes(parts, reports)
@@ -132,11 +145,11 @@ async def _run(app: QApplication, options: argparse.Namespace, instance: SingleI
             from qwendesk.settings.view.privacy_section import leftover_notice  # noqa: PLC0415 - hardly ever needed
 
             parts.window.add_notice(leftover_notice(leftovers, lambda: parts.navigation.settings_asked.emit("privacy")))
-        # This must start before anything else can start a worker, which then waits for the chosen engine.
-        choice = parts.tasks.start(engines.choose(settings.options.engine))
         parts.tasks.start(asyncio.to_thread(restrict_own_folders, with_contents=True))
         opener = parts.chats.last_chat_opener(guard)
-        _begin(app, parts, instance, options, never if options.safe else opener.may_reopen)
+        _begin(parts, instance, options, never if options.safe else opener.may_reopen)
+        app.give_to(parts.desktop.file_opener)
+        ending.callback(app.give_to, None)
         if not await _is_done_first(choice, closed):
             return 1 if options.demo_tour else 0
         if options.demo_tour:
@@ -147,21 +160,27 @@ async def _run(app: QApplication, options: argparse.Namespace, instance: SingleI
         return RESTART if parts.window.wants_restart else 0
 
 
-def _delete_if_requested(parts: Parts) -> None:
+def _import_window() -> None:
+    import qwendesk.app.parts  # noqa: F401, PLC0415
+
+
+def _delete_if_requested(parts: "Parts") -> None:
     if parts.services.privacy.state.value.deletion is not None:
         from qwendesk.settings.view.privacy_section import carry_out_deletion  # noqa: PLC0415 - hardly ever needed
 
         carry_out_deletion(parts.services.privacy, parts.services.models.network.connection.host)
 
 
-def _show_crashes(parts: Parts, reports: CrashReports) -> None:
+def _show_crashes(parts: "Parts", reports: CrashReports) -> None:
+    from qwendesk.help.view.crash_notices import CrashNotices  # noqa: PLC0415
+
     notices = CrashNotices(parts.window, parts.engine.observed, reports)
     notices.notice_asked.connect(parts.window.add_notice)
     notices.error_found.connect(parts.window.report)
     notices.offer()
 
 
-async def _close(parts: Parts) -> None:
+async def _close(parts: "Parts") -> None:
     """Close everything. An error is only logged, so that the remaining steps still run."""
     try:
         await parts.close()
@@ -169,18 +188,18 @@ async def _close(parts: Parts) -> None:
         _logger.exception("Closing failed")
 
 
-def _begin(
-    app: QApplication, parts: Parts, instance: SingleInstance | None, options: argparse.Namespace, may_reopen: MayReopen
-) -> None:
+def _begin(parts: "Parts", instance: SingleInstance | None, options: argparse.Namespace, may_reopen: MayReopen) -> None:
     """Start everything that can run while engines are tried; a worker starts only once an engine is chosen."""
     if options.safe:
+        from qwendesk.help.view.crash_notices import safe_notice  # noqa: PLC0415 - hardly ever needed
+
         parts.window.add_notice(safe_notice())
     if options.demo_tour:
         parts.chats.services.chat_list.new(incognito=True)
     parts.start(may_reopen)
-    SystemFileEvents(app, parts.desktop.file_opener)
     if instance is not None:
         instance.asked.connect(parts.desktop.handed_over)
+        instance.accept()
         parts.desktop.open_files([path.absolute() for path in options.files])
 
 
@@ -192,7 +211,7 @@ async def _is_done_first(work: asyncio.Task[Any], closed: asyncio.Event) -> bool
     return not closed.is_set()
 
 
-async def _tour(parts: Parts, screenshot: Path | None) -> int:
+async def _tour(parts: "Parts", screenshot: Path | None) -> int:
     parts.window.load_demo()
     from qwendesk.app.window.demo_tour import DemoTour  # noqa: PLC0415 - only the tour needs it
 

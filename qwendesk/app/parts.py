@@ -24,10 +24,8 @@ from qwendesk.engines.view.gpu_engine_notices import GpuEngineNotices
 from qwendesk.games.view.game_notice import GameNotice
 from qwendesk.help.view.guide_opener import GuideOpener
 from qwendesk.meters.view.spill_banner import SpillBanner
-from qwendesk.models.view.first_start import FirstStart
 from qwendesk.models.view.folder_watcher import build_library_watch
 from qwendesk.models.view.model_actions import ModelActions
-from qwendesk.models.view.no_model_strip import NoModelStrip
 from qwendesk.models.view.picker_opener import PickerOpener
 from qwendesk.services import NO_DOUBLES, App, Doubles
 from qwendesk.settings.service import SettingsService
@@ -42,7 +40,9 @@ if TYPE_CHECKING:
     from qwendesk.bench.view.bench_page import BenchPage
     from qwendesk.engines.view.engine_page import EnginePage
     from qwendesk.engines.view.engines_presenter import EnginesPresenter
+    from qwendesk.models.view.first_start import FirstStart
     from qwendesk.models.view.models_page import ModelsPage
+    from qwendesk.models.view.no_model_strip import NoModelStrip
     from qwendesk.server.switch import ServerSwitch
     from qwendesk.server.view.server_page import ServerPage
     from qwendesk.settings.view.settings_page import SettingsPage
@@ -87,8 +87,6 @@ class Parts(Owner):
             self.gpu_engine_notices = GpuEngineNotices(window, app.installed, app.snapshot, navigation)
             self.at_close(app.installed.switch.subscribe_switched(self._refresh_offers))
         self.model_actions = ModelActions(app.models, navigation)
-        self.first_start = FirstStart(app.models, self.model_actions, lambda: self.engines, app.snapshot, navigation)
-        self.no_model_strip = NoModelStrip(app.models.first_start, navigation)
         self.picker = PickerOpener(
             app.models,
             app.engine,
@@ -142,11 +140,11 @@ class Parts(Owner):
         app = self.services
         if app.installed is not None:
             self.gpu_engine_notices.begin()
-        last = app.models.last_model.read()
-        if last is not None and app.settings.options.load_last_model:
-            self.engine.load_with_next_message(last)  # a message sent before the load begins starts it
-            self.tasks.start(app.models.last_model.load_at_start(last, app.game_mode.holds_first_load))
+        loading = app.begin_first_load()
+        if loading is not None:
+            self.tasks.own(loading)
             return
+        last = app.models.last_model.last.value
         if last is not None:
             self.tasks.start(app.models.last_model.show_options(last, app.pending_load))
         self.tasks.start(app.models.first_start.update())
@@ -171,6 +169,40 @@ class Parts(Owner):
         presenter.list.setParent(self.window)  # until the Engine page takes it, if that is ever shown
         presenter.list.hide()
         return presenter
+
+    @cached_property
+    def first_start(self) -> "FirstStart":
+        """What the chat page shows while there is no model."""
+        from qwendesk.models.view.first_start import FirstStart  # noqa: PLC0415
+
+        app = self.services
+        first_start = FirstStart(app.models, self.model_actions, lambda: self.engines, app.snapshot, self.navigation)
+
+        def update_free_space() -> None:
+            if first_start.isVisible() or self.no_model_strip.isVisible():
+                first_start.update_free_space()
+
+        self.window.activated.connect(update_free_space)
+        return first_start
+
+    @cached_property
+    def no_model_strip(self) -> "NoModelStrip":
+        """What offers a model above an old chat while there is none."""
+        from qwendesk.models.view.no_model_strip import NoModelStrip  # noqa: PLC0415
+
+        chat, offer = self.chat, self.chats.offer
+        strip = NoModelStrip(self.services.models.first_start, self.navigation)
+
+        def on_chat_event(event: ChatEvent) -> None:
+            if not isinstance(event, TextAdded | PromptProcessed):
+                strip.set_has_messages(bool(chat.conversation.turns))
+
+        self.window.chat_page.add_above(strip)
+        strip.set_has_messages(bool(chat.conversation.turns))
+        strip.set_replaced(offer.is_shown)
+        offer.shown.connect(strip.set_replaced)
+        follow(strip, chat.subscribe, on_chat_event)
+        return strip
 
     def _build_models_page(self) -> "ModelsPage":
         from qwendesk.models.view.models_page import ModelsPage  # noqa: PLC0415
@@ -293,30 +325,13 @@ class Parts(Owner):
         self.engine_page.page().test()
 
     def _connect_models(self) -> None:
-        """Connect the first start, the strip that offers a model while there is none, and the last model."""
-        app, chat, window, page = self.services, self.chat, self.window, self.window.chat_page
-        strip, first_start, last_model = self.no_model_strip, self.first_start, app.models.last_model
-
-        def on_chat_event(event: ChatEvent) -> None:
-            if not isinstance(event, TextAdded | PromptProcessed):
-                strip.set_has_messages(bool(chat.conversation.turns))
-
-        def update_free_space() -> None:
-            if first_start.isVisible() or strip.isVisible():
-                first_start.update_free_space()
-
-        def delete_unless_shown() -> None:
-            if first_start.parentWidget() is None:  # otherwise it is deleted with the chat page
-                first_start.deleteLater()
+        """Connect the last model, and the number of downloads on the rail."""
+        app, window, page = self.services, self.window, self.window.chat_page
+        last_model = app.models.last_model
 
         def show_count(count: int) -> None:
             window.rail.set_badge("models", str(count) if count else "", tr("Models, downloads: {0}", count))
 
-        page.add_above(strip)
-        self.at_close(delete_unless_shown)
-        window.activated.connect(update_free_space)
-        self.chats.offer.shown.connect(strip.set_replaced)
-        follow(strip, chat.subscribe, on_chat_event)
         page.last_model_asked.connect(lambda: self.tasks.start(last_model.load()))
         bind(page, last_model.last, lambda last: page.show_last_model(last.model if last is not None else ""))
         bind_field(window.rail, app.models.downloads.state, lambda state: len(state.unfinished), show_count)

@@ -57,9 +57,13 @@ class Tasks(QObject):
         if owner is not None:
             connection = owner.destroyed.connect(lambda _owner: task.cancel())
             task.add_done_callback(lambda _task: QObject.disconnect(connection))
+        self.own(task)
+        return task
+
+    def own(self, task: asyncio.Task[Any]) -> None:
+        """Report the failure of a task that was started elsewhere, and cancel it on closing."""
         self._running.add(task)
         task.add_done_callback(self._on_done)
-        return task
 
     def run(self, intent: Callable[[], object]) -> None:
         """Call `intent` at once. A QwenDeskError is reported like that of a coroutine."""

@@ -4,24 +4,31 @@ import asyncio
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
+import msgspec
 import pytest
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QWidget
 
+from qwendesk.app.application import Application
 from qwendesk.app.error_reporting import report_errors
 from qwendesk.app.main import _arguments, _run, main
 from qwendesk.app.window.main_window import MainWindow
 from qwendesk.app.window.single_instance import Handover
 from qwendesk.core import paths
+from qwendesk.core.options import LoadOptions
 from qwendesk.engine.state import Phase
 from qwendesk.engines.engine_choice import EngineChoiceService
 from qwendesk.hardware.snapshot import Snapshot
 from qwendesk.hardware.snapshot_reader import SnapshotReader
 from qwendesk.help.crash_reports import CrashReports
+from qwendesk.models.last_model import last_model_file
+from qwendesk.services import App
 from qwendesk.settings.deletion import note_file
 from tests.fakes.engine_folders import VERSION, Tries, make_engine
 from tests.user_folders import user_variables
@@ -84,6 +91,10 @@ class OtherStarts(QObject):
     """Stands in for the socket on which other starts hand over."""
 
     asked = Signal(object)
+    accepts = False
+
+    def accept(self) -> None:
+        self.accepts = True
 
     def end(self) -> None:
         """Nothing was opened."""
@@ -111,7 +122,7 @@ def shown_window(app: QApplication) -> MainWindow | None:
 
 
 def test_window_works_and_closes_while_engines_are_tried(
-    app: QApplication,
+    app: Application,
     qt_loop: asyncio.Runner,
     engines: EngineChoiceService,
     shape_picture: Callable[..., Path],
@@ -121,7 +132,7 @@ def test_window_works_and_closes_while_engines_are_tried(
 
     async def start_hand_over_and_close() -> int:
         running = asyncio.create_task(_run(app, _arguments([]), others))  # type: ignore[arg-type]
-        await until(lambda: bool(engines.engines.trying))
+        await until(lambda: bool(engines.engines.trying) and others.accepts)
         window = shown_window(app)
         assert window is not None
         assert window.engine.state.phase is Phase.OFF, "nobody asked for a model"
@@ -136,7 +147,7 @@ def test_window_works_and_closes_while_engines_are_tried(
 
 
 def test_everything_is_deleted_even_if_closing_fails(
-    app: QApplication,
+    app: Application,
     qt_loop: asyncio.Runner,
     engines: EngineChoiceService,
     tmp_path: Path,
@@ -177,7 +188,7 @@ def test_everything_is_deleted_even_if_closing_fails(
 
     async def start_again() -> str:
         running = asyncio.create_task(_run(app, _arguments([]), None))
-        await until(lambda: shown_window(app) is not None)
+        await until(lambda: (found := shown_window(app)) is not None and found.findChild(QLabel, "left_over.sentence"))
         window = shown_window(app)
         assert window is not None
         words = window.findChild(QLabel, "left_over.sentence")
@@ -198,6 +209,45 @@ def test_everything_is_deleted_even_if_closing_fails(
     assert f"{stuck}: in use" in qt_loop.run(start_again())
 
 
+def test_the_last_model_loads_while_the_window_is_imported(
+    app: Application,
+    qt_loop: asyncio.Runner,
+    engines: EngineChoiceService,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for variable, folder in user_variables(tmp_path / "user").items():
+        monkeypatch.setenv(variable, folder)
+    model = tmp_path / "model.gguf"
+    model.touch()
+    last_model_file().parent.mkdir(parents=True)
+    last_model_file().write_bytes(msgspec.json.encode(LoadOptions(model=str(model))))
+    may_import, built = threading.Event(), list[App]()
+
+    class KeptApp(App):
+        def __init__(self, *given: Any, **named: Any) -> None:
+            super().__init__(*given, **named)
+            built.append(self)
+
+    monkeypatch.setattr("qwendesk.app.main.App", KeptApp)
+    monkeypatch.setattr("qwendesk.app.main._import_window", may_import.wait)
+
+    async def start() -> int:
+        running = asyncio.create_task(_run(app, _arguments([]), None))
+        try:
+            await until(lambda: bool(built) and built[0].engine.was_load_requested)
+            assert shown_window(app) is None
+        finally:
+            may_import.set()
+        await until(lambda: shown_window(app) is not None)
+        window = shown_window(app)
+        assert window is not None
+        window.end()
+        return await running
+
+    assert qt_loop.run(start()) == 0
+
+
 @pytest.fixture
 def usual_umask() -> Iterator[None]:
     before = os.umask(0o022)
@@ -208,7 +258,7 @@ def usual_umask() -> Iterator[None]:
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has access lists, which are inherited")
 @pytest.mark.usefixtures("usual_umask", "engines")
 def test_other_users_cannot_read_the_apps_files(
-    app: QApplication, qt_loop: asyncio.Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    app: Application, qt_loop: asyncio.Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for variable in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
         monkeypatch.setenv(variable, str(tmp_path / "user" / variable))

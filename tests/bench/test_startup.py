@@ -11,4 +11,5 @@ from bench.startup import start_once
 def test_nothing_heavy_is_imported_before_the_window_is_drawn(kind: str, tmp_path: Path) -> None:
     start, _ = start_once("ours" if kind == "ours" else "bare", tmp_path)
     assert start.heavy == ()
+    assert start.reads_sources == (kind == "bare")
     assert start.cpu_s > 0

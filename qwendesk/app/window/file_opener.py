@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QObject, Signal
-from PySide6.QtGui import QFileOpenEvent
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QApplication
 
 from qwendesk.app.window.main_window import MainWindow, is_model, loads_at_once
@@ -71,22 +70,3 @@ class FileOpener(QObject):
         """Load the model and show the chat page, which shows an error if that fails."""
         self._window.load_model(str(path))
         self._window.go_to("chat")
-
-
-class SystemFileEvents(QObject):
-    """Receives the files that macOS opens with the app. They arrive as events of the application."""
-
-    def __init__(self, app: QApplication, opening: FileOpener) -> None:
-        super().__init__(opening)
-        self._opening = opening
-        app.installEventFilter(self)
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.FileOpen and isinstance(event, QFileOpenEvent) and event.file():
-            self._opening.open([Path(event.file())])
-            return True
-        if event.type() == QEvent.Type.Quit:
-            # This is Quit in the system menu of macOS. Qt would close the window, which may only hide it.
-            self._opening.quit_asked.emit()
-            return True
-        return super().eventFilter(watched, event)

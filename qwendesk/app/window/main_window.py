@@ -1,5 +1,7 @@
 """The main window: rail, top bar, pages and meter bar. It handles commands and dropped files."""
 
+import asyncio
+import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from PySide6.QtGui import (
     QDropEvent,
     QHideEvent,
     QKeyEvent,
+    QPaintEvent,
     QShowEvent,
 )
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
@@ -43,6 +46,8 @@ from qwendesk.widgets.tab_order import focus_nearby, focus_next, lost_focus
 from qwendesk.widgets.tasks import window_tasks
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
+# Longer than drawing takes on a slow PC.
+_DRAWN_WITHIN_S = 1.0
 _MENU_KEY = QKeyCombination(Qt.KeyboardModifier.ShiftModifier, Qt.Key.Key_F10)
 
 
@@ -64,6 +69,7 @@ class MainWindow(QMainWindow):
         self._engine, self._chat, self._tasks = engine, chat.services.chat, window_tasks()
         self._may_hide: Callable[[], bool] = lambda: False
         self._is_ending = False
+        self._drawn = asyncio.Event()
         self.wants_restart = False
         """Whether QwenDesk should start again once it has quit."""
         self.setWindowTitle("QwenDesk")
@@ -94,6 +100,11 @@ class MainWindow(QMainWindow):
             CompositionGuard(app, self)
         self._composer_focus = ComposerFocus(self, self.chat_page.composer, engine)
         self.chat_page.composer.setFocus()
+
+    async def drawn(self) -> None:
+        """Wait until the window was drawn for the first time; not long, as one behind others may not be drawn."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._drawn.wait(), _DRAWN_WITHIN_S)
 
     def add_page(self, page: str, icon_name: str, label: str, shortcut: str, widget: QWidget) -> None:
         """Add a page and its button on the rail."""
@@ -356,6 +367,10 @@ class MainWindow(QMainWindow):
             self.show_page("chat")
             self.chat_page.attachments.attach(content)
         event.acceptProposedAction()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        self._drawn.set()
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

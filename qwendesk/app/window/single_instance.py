@@ -52,7 +52,7 @@ class SingleInstance(QObject):
     """Finds out whether this is the user's first window; if so, it emits `asked` for every later start."""
 
     asked = Signal(object)
-    """Carries a Handover."""
+    """Carries a Handover. Emitted from `accept` on."""
 
     def __init__(self, names: Sequence[str] | None = None) -> None:
         """`names` are the socket names to use, by default those of `server_names`."""
@@ -60,7 +60,6 @@ class SingleInstance(QObject):
         self._names = tuple(server_names() if names is None else names)
         self._server = QLocalServer(self)
         self._server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
-        self._server.newConnection.connect(self._on_connection)
 
     def begin(self, files: Sequence[Path] = ()) -> bool:
         """Return True for the first window. Return False if another window took the files; this process should exit."""
@@ -75,6 +74,11 @@ class SingleInstance(QObject):
             if not self._server.listen(self._names[0]):
                 _logger.warning("Later starts can't be noticed: %s", self._server.errorString())
         return True
+
+    def accept(self) -> None:
+        """Take files from now on, first those of later starts that wait already. Connect `asked` before."""
+        self._server.newConnection.connect(self._on_connection)
+        self._on_connection()
 
     def end(self) -> None:
         """Stop listening, so that the next start becomes the first window."""

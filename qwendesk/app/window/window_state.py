@@ -1,16 +1,19 @@
 """Saves and restores the window's position, size and page, in a small file next to the settings."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from PySide6.QtCore import QRect, QSize
 from PySide6.QtGui import QGuiApplication, QScreen
 
-from qwendesk.app.window.command_menus import CommandMenus
-from qwendesk.app.window.main_window import MainWindow
-from qwendesk.app.window.tray import Tray
 from qwendesk.core import paths
 from qwendesk.core.json_file import JsonFile
+
+if TYPE_CHECKING:
+    from qwendesk.app.window.command_menus import CommandMenus
+    from qwendesk.app.window.main_window import MainWindow
+    from qwendesk.app.window.tray import Tray
 
 # How many logical pixels of the window must be on a screen, horizontally and vertically.
 _MIN_VISIBLE = 100
@@ -53,7 +56,7 @@ def _file(path: Path | None) -> JsonFile[WindowState]:
     return JsonFile(path or window_file(), WindowState, WindowState, keep_unusable=False)
 
 
-def restore_window(window: MainWindow, menus: CommandMenus, tray: Tray, state: WindowState) -> None:
+def restore_window(window: "MainWindow", menus: "CommandMenus", tray: "Tray", state: WindowState) -> None:
     """Restore the window before it is shown; without its position if that is no longer on any screen."""
     menus.remember(state.recent)
     if not state.has_sidebar:
@@ -78,7 +81,7 @@ def restore_window(window: MainWindow, menus: CommandMenus, tray: Tray, state: W
         window.showMaximized()
 
 
-def window_state(window: MainWindow, menus: CommandMenus, tray: Tray) -> WindowState:
+def window_state(window: "MainWindow", menus: "CommandMenus", tray: "Tray") -> WindowState:
     """Return the current state; for a maximised window, the position and size to which it is restored."""
     place = window.normalGeometry() if window.isMaximized() else QRect(window.pos(), window.size())
     return WindowState(

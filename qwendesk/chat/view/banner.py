@@ -16,7 +16,7 @@ from qwendesk.core.translation import tr
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.hardware.ladder import StepDown
 from qwendesk.widgets.buttons import IconButton, TextButton, describe, restyle
-from qwendesk.widgets.layouts import DensitySpacing, FlowLayout
+from qwendesk.widgets.layouts import DensitySpacing, FlowLayout, LazyPage
 
 BannerAction = Literal["retry", "restart", "again", "demo", "choose"]
 
@@ -99,8 +99,47 @@ class Banner(QWidget):
         super().__init__()
         self._content: BannerContent | None = None
         self.setObjectName("banner")
-        self._card = QFrame()
-        self._card.setProperty("kind", "banner")
+        self._card = LazyPage(self._build_card)
+        around = QVBoxLayout(self)
+        around.setContentsMargins(0, 14, 0, 6)
+        around.addWidget(self._card)
+        self.hide()
+
+    @property
+    def content(self) -> BannerContent | None:
+        return self._content
+
+    def show_content(self, content: BannerContent | None) -> None:
+        if content == self._content:
+            return
+        self._content = content
+        if content is None:
+            self.hide()
+            return
+        self._card.page().show_content(content)
+        self.show()
+        self.content_shown.emit(f"{content.title}. {content.sentence}")
+
+    def _build_card(self) -> "_BannerCard":
+        card = _BannerCard()
+        card.close_button.clicked.connect(self.hide)
+        card.copy_button.clicked.connect(self._copy_all)
+        for action, button in card.action_buttons.items():
+            button.clicked.connect(lambda _checked=False, action=action: self.chosen.emit(action))
+        return card
+
+    def _copy_all(self) -> None:
+        if self._content is not None:
+            lines = (self._content.title, self._content.sentence, "", *self._content.details)
+            QGuiApplication.clipboard().setText(redact_user_paths("\n".join(lines)))
+
+
+class _BannerCard(QFrame):
+    """What a banner shows. Built with the first content: few starts have one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setProperty("kind", "banner")
         self._title = QLabel()
         self._title.setProperty("kind", "heading")
         self._title.setWordWrap(True)
@@ -116,10 +155,7 @@ class Banner(QWidget):
         self._details.setToolTip(tr("Engine output"))
         self._details.setReadOnly(True)
         self._details.setTabChangesFocus(True)
-        around = QVBoxLayout(self)
-        around.setContentsMargins(0, 14, 0, 6)
-        around.addWidget(self._card)
-        column = QVBoxLayout(self._card)
+        column = QVBoxLayout(self)
         column.setContentsMargins(16, 12, 10, 12)
         column.setSpacing(8)
         DensitySpacing(column)
@@ -127,45 +163,32 @@ class Banner(QWidget):
         column.addWidget(self._sentence)
         column.addLayout(self._buttons())
         column.addWidget(self._details)
-        self.hide()
 
-    @property
-    def content(self) -> BannerContent | None:
-        return self._content
-
-    def show_content(self, content: BannerContent | None) -> None:
-        if content == self._content:
-            return
-        self._content = content
-        if content is None:
-            self.hide()
-            return
-        restyle(self._card, "tone", content.tone)
+    def show_content(self, content: BannerContent) -> None:
+        restyle(self, "tone", content.tone)
         self._title.setText(content.title)
         self._sentence.setText(content.sentence)
-        for action, button in self._actions.items():
+        for action, button in self.action_buttons.items():
             button.setVisible(action in content.actions)
         if content.retry:
-            describe(self._actions["retry"], "banner.retry", content.retry, tr("Reload the model with this change"))
-            self._actions["retry"].setText(content.retry)
+            retry = self.action_buttons["retry"]
+            describe(retry, "banner.retry", content.retry, tr("Reload the model with this change"))
+            retry.setText(content.retry)
         self._more.setVisible(bool(content.details))
-        self._copy.setVisible(bool(content.details))
+        self.copy_button.setVisible(bool(content.details))
         self._more.setChecked(False)
         self._details.setPlainText("\n".join(content.details))
         self._details.ensurePolished()
         lines = min(_MAX_LINES, max(2, len(content.details)) + 1)
         self._details.setFixedHeight(lines * self._details.fontMetrics().lineSpacing() + 28)
         self._details.hide()
-        self.show()
-        self.content_shown.emit(f"{content.title}. {content.sentence}")
 
     def _first_row(self) -> QHBoxLayout:
-        close = IconButton("close", size=16, side=28)
-        describe(close, "banner.dismiss", tr("Dismiss"))
-        close.clicked.connect(self.hide)
+        self.close_button = IconButton("close", size=16, side=28)
+        describe(self.close_button, "banner.dismiss", tr("Dismiss"))
         row = QHBoxLayout()
         row.addWidget(self._title, 1)
-        row.addWidget(close)
+        row.addWidget(self.close_button)
         return row
 
     def _buttons(self) -> FlowLayout:
@@ -176,26 +199,19 @@ class Banner(QWidget):
             ("choose", tr("Choose another file…"), tr("Choose another GGUF file")),
             ("demo", tr("Use the built-in demo"), tr("Load the built-in demo model. It knows only a few topics.")),
         )
-        self._actions: dict[BannerAction, TextButton] = {}
+        self.action_buttons: dict[BannerAction, TextButton] = {}
         row = FlowLayout()
         for action, text, tip in texts:
             button = TextButton(text)
             describe(button, f"banner.{action}", text, tip)
-            button.clicked.connect(lambda _checked=False, action=action: self.chosen.emit(action))
-            self._actions[action] = button
+            self.action_buttons[action] = button
             row.addWidget(button)
         self._more = TextButton(tr("Details"), kind="quiet")
         self._more.setCheckable(True)
         describe(self._more, "banner.details", tr("Details"), tr("Show the engine's output"))
         self._more.toggled.connect(self._details.setVisible)
-        self._copy = TextButton(tr("Copy"), kind="quiet", icon_name="copy")
-        describe(self._copy, "banner.copy", tr("Copy"), tr("Copy this message with its details"))
-        self._copy.clicked.connect(self._copy_all)
+        self.copy_button = TextButton(tr("Copy"), kind="quiet", icon_name="copy")
+        describe(self.copy_button, "banner.copy", tr("Copy"), tr("Copy this message with its details"))
         row.addWidget(self._more)
-        row.addWidget(self._copy)
+        row.addWidget(self.copy_button)
         return row
-
-    def _copy_all(self) -> None:
-        if self._content is not None:
-            lines = (self._content.title, self._content.sentence, "", *self._content.details)
-            QGuiApplication.clipboard().setText(redact_user_paths("\n".join(lines)))

@@ -28,6 +28,10 @@ class ModelOffer(QObject):
         self._notice: Notice | None = None
         self._requested = self._requested_at_offer = ""
 
+    @property
+    def is_shown(self) -> bool:
+        return self._notice is not None
+
     def show_engine(self, state: EngineState) -> None:
         """Withdraw the offer if the model that is loaded or being loaded has changed since it was made."""
         self._requested = state.requested.model if state.requested is not None else ""

@@ -12,7 +12,7 @@ from PySide6.QtGui import QFileOpenEvent
 from PySide6.QtWidgets import QApplication
 
 import qwendesk.app.main
-from qwendesk.app.window.file_opener import SystemFileEvents
+from qwendesk.app.application import Application
 from qwendesk.app.window.single_instance import Handover, SingleInstance
 from qwendesk.core.failures import LoadFailure
 from qwendesk.engine.protocol import Load
@@ -85,14 +85,29 @@ async def test_mmproj_file_is_offered_as_a_vision_file(desk: Desk, tmp_path: Pat
 
 
 async def test_a_file_opened_by_the_system_arrives(
-    desk: Desk, app: QApplication, shape_picture: Callable[..., Path]
+    desk: Desk, app: Application, shape_picture: Callable[..., Path]
 ) -> None:
-    opened = SystemFileEvents(app, desk.parts.desktop.file_opener)
+    app.give_to(desk.parts.desktop.file_opener)
     try:
         QApplication.sendEvent(app, QFileOpenEvent(QUrl.fromLocalFile(str(shape_picture("red", "circle")))))
         await desk.until(lambda: desk.is_shown("composer.attachment.1"))
     finally:
-        app.removeEventFilter(opened)
+        app.give_to(None)
+
+
+async def test_a_file_that_the_system_opens_before_the_window_is_there_waits_for_it(
+    desk: Desk, app: Application, shape_picture: Callable[..., Path]
+) -> None:
+    QApplication.sendEvent(app, QFileOpenEvent(QUrl.fromLocalFile(str(shape_picture("red", "circle")))))
+    assert not desk.is_shown("composer.attachment.1")
+    app.give_to(desk.parts.desktop.file_opener)
+    try:
+        await desk.until(lambda: desk.is_shown("composer.attachment.1"))
+    finally:
+        app.give_to(None)
+    app.give_to(desk.parts.desktop.file_opener)
+    app.give_to(None)
+    assert not desk.is_shown("composer.attachment.2"), "it was opened once"
 
 
 async def test_a_second_start_shows_a_minimised_window(desk: Desk) -> None:
@@ -110,6 +125,7 @@ async def test_second_process_hands_over_its_files_and_exits(
     first = SingleInstance()
     assert first.begin()
     first.asked.connect(desk.parts.desktop.handed_over)
+    first.accept()
     picture = shape_picture("red", "circle")
     second = start_second(picture)
     try:

@@ -9,8 +9,9 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
-from PySide6.QtCore import QCoreApplication, QEventLoop, QProcess
+from PySide6.QtCore import QCoreApplication, QEventLoop, QProcess, QTimer
 from PySide6.QtNetwork import QLocalSocket
 from PySide6.QtWidgets import QApplication
 
@@ -53,6 +54,7 @@ def name() -> Iterator[str]:
 def first(app: QApplication, name: str) -> Iterator[SingleInstance]:
     instance = SingleInstance([name])
     assert instance.begin()
+    instance.accept()
     yield instance
     instance.end()
     instance.deleteLater()
@@ -73,6 +75,31 @@ def test_second_start_hands_over_its_files(app: QApplication, first: SingleInsta
     loop.exec()
     assert second.exitCode() == HANDED_OVER
     assert [handover.paths for handover in told] == [(tmp_path / "picture.png",)]
+
+
+def test_files_of_a_start_that_comes_before_the_window_wait_for_it(
+    app: QApplication, name: str, tmp_path: Path
+) -> None:
+    told: list[Handover] = []
+    instance, loop = SingleInstance([name]), QEventLoop()
+    assert instance.begin()
+    second = QLocalSocket()
+    try:
+        second.connectToServer(name)
+        assert second.waitForConnected()
+        second.write(msgspec.json.encode(Handover.of([tmp_path / "picture.png"])) + b"\n")
+        assert second.waitForBytesWritten()
+        QCoreApplication.processEvents()
+        assert told == []
+        instance.asked.connect(told.append)
+        instance.asked.connect(loop.quit)
+        QTimer.singleShot(0, instance.accept)
+        loop.exec()
+        assert [handover.paths for handover in told] == [(tmp_path / "picture.png",)]
+    finally:
+        second.abort()
+        instance.end()
+        instance.deleteLater()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="names there are Unicode")
@@ -178,6 +205,7 @@ def test_start_without_a_runtime_folder_finds_the_first_window(
     loop = QEventLoop()
     first.asked.connect(told.append)
     first.asked.connect(loop.quit)
+    first.accept()
     second = subprocess.Popen(
         [sys.executable, "-c", SECOND.replace("SingleInstance([sys.argv[1]])", "SingleInstance()")]
     )

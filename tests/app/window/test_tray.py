@@ -3,9 +3,9 @@
 import pytest
 from PySide6.QtCore import QEvent
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QApplication, QSystemTrayIcon
+from PySide6.QtWidgets import QSystemTrayIcon
 
-from qwendesk.app.window.file_opener import SystemFileEvents
+from qwendesk.app.application import Application
 from qwendesk.app.window.single_instance import Handover
 from tests.window_desk import Desk
 
@@ -117,11 +117,21 @@ async def test_long_answer_is_notified_without_its_text(
 
 
 async def test_quit_by_the_system_ends_the_app_despite_the_tray(
-    desk: Desk, closed: list[bool], app: QApplication
+    desk: Desk, closed: list[bool], app: Application
 ) -> None:
-    opened = SystemFileEvents(app, desk.parts.desktop.file_opener)
+    app.give_to(desk.parts.desktop.file_opener)
     try:
         app.sendEvent(app, QEvent(QEvent.Type.Quit))
     finally:
-        app.removeEventFilter(opened)
+        app.give_to(None)
+    assert closed == [True]
+
+
+async def test_a_quit_that_the_system_asks_for_before_the_window_is_there_waits_for_it(
+    desk: Desk, closed: list[bool], app: Application
+) -> None:
+    app.sendEvent(app, QEvent(QEvent.Type.Quit))
+    assert closed == []
+    app.give_to(desk.parts.desktop.file_opener)
+    app.give_to(None)
     assert closed == [True]

@@ -3,19 +3,20 @@
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from PySide6.QtWidgets import QApplication, QLabel, QWidget
+from PySide6.QtWidgets import QLabel, QWidget
 
+from qwendesk.app.application import Application
 from qwendesk.app.main import _arguments, _run
-from qwendesk.app.parts import Parts, build
+from qwendesk.app.parts import Parts
 from qwendesk.chat.reopen_guard import ReopenGuard
 from qwendesk.chat.view.last_chat_opener import LastChatOpener
 from qwendesk.core import paths
 from qwendesk.engines.engine_choice import EngineChoiceService
 from qwendesk.help.crash_reports import CrashReports
+from qwendesk.services import App
 from qwendesk.widgets.theme_keeper import ThemeKeeper
 from tests.chat.test_reopen_guard import die_while_opening
 from tests.chat.view.sidebar.chats_desk import ChatsDesk
@@ -93,7 +94,7 @@ async def test_a_chat_that_crashed_the_app_stays_closed_until_the_user_opens_it(
 
 @pytest.mark.parametrize(("arguments", "has_failed", "turns"), [([], False, 1), (["--safe"], False, 0), ([], True, 0)])
 def test_only_a_normal_start_after_a_clean_exit_opens_the_last_chat(
-    app: QApplication,
+    app: Application,
     qt_loop: asyncio.Runner,
     last_chat: str,
     tmp_path: Path,
@@ -117,11 +118,11 @@ def test_only_a_normal_start_after_a_clean_exit_opens_the_last_chat(
 
     built: list[Parts] = []
 
-    def build_and_keep(*given: Any, **named: Any) -> Parts:
-        built.append(build(*given, **named))
+    def build_and_keep(services: App) -> Parts:
+        built.append(Parts(services))
         return built[-1]
 
-    monkeypatch.setattr("qwendesk.app.main.build", build_and_keep)
+    monkeypatch.setattr("qwendesk.app.parts.Parts", build_and_keep)
 
     async def turns_after_start() -> int:
         running = asyncio.create_task(_run(app, _arguments(arguments), None))
