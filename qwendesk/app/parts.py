@@ -332,6 +332,7 @@ class Parts(Owner):
         def show_count(count: int) -> None:
             window.rail.set_badge("models", str(count) if count else "", tr("Models, downloads: {0}", count))
 
+        page.ask_before_interrupting(app.measuring)
         page.last_model_asked.connect(lambda: self.tasks.start(last_model.load()))
         bind(page, last_model.last, lambda last: page.show_last_model(last.model if last is not None else ""))
         bind_field(window.rail, app.models.downloads.state, lambda state: len(state.unfinished), show_count)

@@ -24,6 +24,7 @@ from qwendesk.bench.tune_rules import (
     TriedOptions,
     TuneInput,
     best_confirmed,
+    best_trial,
     dimensions,
     measured,
     next_candidate,
@@ -71,6 +72,8 @@ class TuneState(msgspec.Struct, frozen=True, kw_only=True):
     plan: Plan | None = None
     """Of these settings."""
     is_running: bool = False
+    was_stopped: bool = False
+    """The user stopped it, so that what is best so far may have been measured only once."""
     trials: tuple[TriedOptions, ...] = ()
     """In the order in which they were made. What gained appears several times."""
     current: dict[str, Any] | None = None
@@ -91,6 +94,8 @@ class TuneState(msgspec.Struct, frozen=True, kw_only=True):
     def found(self) -> TriedOptions | None:
         """What is faster than the user's own settings; None if nothing is."""
         best = best_confirmed(self.trials)
+        if self.was_stopped and (best is None or not best.changes):
+            best = best_trial(self.trials)
         return best if best is not None and best.changes else None
 
     @property
@@ -139,7 +144,7 @@ class AutoTune:
         self._deadline, self._is_ending, self._loaded = self._clock() + self._longest_s, False, None
         self._test_times_s = {}
         self.state.set(TuneState(options=options, is_running=True, left_s=self._longest_s))
-        cancel_timer = self._call_later(self._longest_s, self.stop)
+        cancel_timer = self._call_later(self._longest_s, self._end)
         try:
             ended = await self._runs.run("tune", lambda engine: self._tune(engine, options, may_change_answers))
             if (isinstance(ended, BenchFailure) and not self._is_ending) or isinstance(ended, LoadFailure):
@@ -151,8 +156,12 @@ class AutoTune:
     def stop(self) -> None:
         """End now. What was found so far counts."""
         if self.state.value.is_running:
-            self._is_ending = True
-            self._runs.stop()
+            self.state.update(was_stopped=True)
+            self._end()
+
+    def _end(self) -> None:
+        self._is_ending = True
+        self._runs.stop()
 
     async def use(self) -> None:
         """Keep what was found as a profile of the model, and use it. The settings before it are kept as one, too."""

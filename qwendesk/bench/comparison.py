@@ -89,6 +89,8 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
     settings: ChatSettings = ChatSettings()
     """Preset, thinking, and the sampling options that override the preset."""
     seed: int = RANDOM_SEED
+    can_think: bool = True
+    """False if the model is known to be unable to think, so that nothing is said of it."""
 
 
 class PromptComparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,6 +132,8 @@ class ModelChoice(msgspec.Struct, frozen=True):
 
     path: str
     name: str
+    can_think: bool = True
+    """False if its vocabulary has no marks for thinking."""
 
 
 class PresetChoice(msgspec.Struct, frozen=True):
@@ -209,12 +213,18 @@ def column_texts(column: Column) -> tuple[str, ...]:
         for text in (
             model_title(column.model),
             preset_text(settings),
-            tr("Thinking") if settings.thinking is not False else tr("No thinking"),
+            _thinking_text(column),
             tr("Seed {0}", column.seed) if column.seed != RANDOM_SEED else "",
             joined_changes(column),
         )
         if text
     )
+
+
+def _thinking_text(column: Column) -> str:
+    if not column.can_think:
+        return ""
+    return tr("Thinking") if column.settings.thinking is not False else tr("No thinking")
 
 
 def comparison_markdown(state: ComparisonState) -> str:
@@ -281,7 +291,7 @@ def _cells(column: Column, result: ColumnResult) -> tuple[str, ...]:
     chosen = (
         model_title(column.model),
         preset_text(settings),
-        tr("off") if settings.thinking is False else tr("on"),
+        "" if not column.can_think else tr("off") if settings.thinking is False else tr("on"),
         str(column.seed),
         joined_changes(column),
     )

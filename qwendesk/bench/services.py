@@ -74,7 +74,11 @@ class BenchServices(Owner):
     def models(self) -> tuple[ModelChoice, ...]:
         """Return the models on this PC that have no known problem."""
         models = self._models.library.state.value.library.models
-        return tuple(ModelChoice(model.path, model.name) for model in models if not model.problem)
+        return tuple(
+            ModelChoice(model.path, model.name, can_think=model.facts is None or model.facts.has_think_token)
+            for model in models
+            if not model.problem
+        )
 
     def presets(self) -> tuple[PresetChoice, ...]:
         return tuple(PresetChoice(preset.name, preset.values) for preset in self._presets.all)

@@ -48,6 +48,11 @@ def result_sentence(state: TuneState) -> str:
     if found is None or found.speed is None:
         return tr("Your settings are the fastest of those tried: {0}.", _speed_text(own.speed))
     names = ", ".join(change_texts(found.changes))
+    if state.was_stopped:
+        return tr(
+            "Stopped. The best so far: {1} ({2}). Your settings: {0}.",
+            _speed_text(own.speed), _speed_text(found.speed), names,
+        )  # fmt: skip
     return tr("Your settings: {0}. Found: {1} ({2}).", _speed_text(own.speed), _speed_text(found.speed), names)
 
 

@@ -27,6 +27,7 @@ from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import Message
 from qwendesk.core.stats import AnswerStats
 from qwendesk.core.tool_context import CallContext
+from qwendesk.engine.answer_meter import Written
 from qwendesk.engine.protocol import (
     CallDelta,
     Called,
@@ -217,15 +218,18 @@ class AnswerGenerator:
 
     async def _read(self, stream: "AnswerStream") -> tuple[ChatNode, AnswerStats]:
         """Return the message that the stream's text makes, and the statistics of this round, empty if it failed."""
-        partial = self.partial
+        partial, written, prompt_tokens = self.partial, Written(), 0
         async for item in stream:
+            written = written.plus(item)
             match item:
                 case PromptProgress(done=done, total=total):
+                    prompt_tokens = total
                     self._notify(PromptProcessed(partial.turn_id, done, total))
                 case Delta(kind=kind, text=piece):
                     partial.add(item, asyncio.get_running_loop().time())
                     self._saver.save_partial(partial.chat_id, partial.node_id, partial.node)
-                    self._notify(TextAdded(partial.turn_id, kind, piece))
+                    in_context = prompt_tokens + written.total if prompt_tokens else 0
+                    self._notify(TextAdded(partial.turn_id, kind, piece, in_context))
                 case CallDelta():
                     partial.add_call_text(item)
                     self._notify(CallsChanged(partial.turn_id))

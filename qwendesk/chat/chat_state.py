@@ -45,6 +45,8 @@ class TextAdded(msgspec.Struct, frozen=True):
     turn_id: int
     kind: Literal["reasoning", "answer"]
     text: str
+    context_tokens: int = 0
+    """Tokens in the context with this text; 0 if unknown, as with most servers."""
 
 
 class CallsChanged(msgspec.Struct, frozen=True):

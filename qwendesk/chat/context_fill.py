@@ -151,6 +151,11 @@ class ContextGauge:
         measured = await self._client.ask(Measure(messages=(asked,), options=self._chat.options()))
         return TokenCount(measured.messages[0].parts[0], measured.n_ctx) if isinstance(measured, Measured) else measured
 
+    async def count_text(self, text: str) -> int | CountFailure:
+        """Count the tokens of a text, as a part of a question."""
+        measured = await self._client.ask(Measure(messages=(text_message("user", text),), options=self._chat.options()))
+        return measured.messages[0].parts[0] if isinstance(measured, Measured) else measured
+
     async def count_request(
         self, text: str, pictures: Sequence[ImagePart] = (), documents: Sequence[DocumentPart] = ()
     ) -> TokenCount | CountFailure:

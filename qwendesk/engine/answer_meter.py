@@ -101,7 +101,7 @@ class MeteredStream:
         self._stream, self._meter = stream, meter
 
     async def __aiter__(self) -> AsyncIterator[AnswerItem]:
-        written, is_open = _Written(), True
+        written, is_open = Written(), True
         self._meter.note_start()
         try:
             async for item in self._stream:
@@ -123,7 +123,7 @@ class MeteredStream:
         await self._stream.answer_now()
 
 
-class _Written(msgspec.Struct, frozen=True):
+class Written(msgspec.Struct, frozen=True):
     """Tokens so far, by kind."""
 
     reasoning: int = 0
@@ -133,7 +133,7 @@ class _Written(msgspec.Struct, frozen=True):
     def total(self) -> int:
         return self.reasoning + self.answer
 
-    def plus(self, item: AnswerItem) -> "_Written":
+    def plus(self, item: AnswerItem) -> "Written":
         if isinstance(item, CallDelta):
             return msgspec.structs.replace(self, answer=item.tokens)
         if not isinstance(item, Delta):

@@ -95,7 +95,7 @@ FINDINGS: Mapping[tuple[FindingCode, str], FindingText] = types.MappingProxyType
         ("not-gguf", "other"): FindingText(
             "bad",
             "corrupt",
-            mark("{name} isn't a GGUF file. Choose a file whose name ends in .gguf, or download it again."),
+            mark("{name} is named like a model but isn't one. Download it again or choose another."),
         ),
         ("lfs-pointer", ""): FindingText(
             "bad",

@@ -82,6 +82,11 @@ class MeterState(msgspec.Struct, frozen=True, kw_only=True):
     history: tuple[HistoryPoint, ...] = ()
     """The last five minutes, oldest first."""
 
+    def without_speeds(self) -> "MeterState":
+        """Return this state without the speeds that were measured, which are those of another model."""
+        history = tuple(msgspec.structs.replace(point, tok_s=None) for point in self.history)
+        return msgspec.structs.replace(self, history=history, tok_s=None)
+
     def with_history(self, before: tuple[HistoryPoint, ...], snapshot: Snapshot) -> "MeterState":
         """Return this state with a point for `snapshot` after those of `before` that are recent enough."""
         first = self.bars[0] if self.bars else None

@@ -169,6 +169,7 @@ class MeterService:
         self._tok_s_before_spill = None
         self._reserve_at_load = self._app.value.reserve_bytes
         self._answers.reset()
+        self.state.set(self.state.value.without_speeds())
 
     def _watch(self, report: LoadReport, snapshot: Snapshot) -> None:
         """Start to watch each GPU of the model at its first reading."""

@@ -129,15 +129,15 @@ def _with_finding(
 
 def _without_findings(chip: Chip, model: LibraryModel, check: ModelCheck) -> ModelState:
     if check.is_confirmed:
-        sentence = tr("Every byte matches what the uploader published.")
+        sentence = tr("The file is whole: every byte matches what the uploader published.")
         return ModelState(kind=chip, tone="good", sentence=sentence)
     if not check.is_hashed:
         sentence = tr("No problems found. Verify checks the whole file.")
         return ModelState(kind=chip, tone="plain", sentence=sentence, action="verify")
     if model.repo:
-        sentence = tr("No problems found, but Hugging Face wasn't asked what the file should contain.")
+        sentence = tr("The file is whole, but Hugging Face wasn't asked what it should contain.")
         return ModelState(kind=chip, tone="plain", sentence=sentence, action="verify")
-    sentence = tr("No problems found. The file's repository isn't known, so it can't be compared.")
+    sentence = tr("The file is whole. Its source is unknown, so it can't be compared with the original.")
     return ModelState(kind=chip, tone="plain", sentence=sentence)
 
 

@@ -62,7 +62,7 @@ class SearchState(msgspec.Struct, frozen=True, kw_only=True):
     query: str = ""
     sort: Sort = "downloads"
     state: Literal["idle", "searching", "done", "failed"] = "idle"
-    """State of the search; if "idle" or "failed", `hits` are the models of the catalog."""
+    """State of the search; if "idle", `hits` are the models of the catalog, and if "failed" those that match."""
     problem: str = ""
     hits: tuple[HubSearchHit, ...] = ()
     opened: OpenedRepo | None = None
@@ -95,7 +95,8 @@ class ModelSearch:
         try:
             found = await asyncio.to_thread(lambda: self._network.hub().search(query, sort=sort, limit=MAX_RESULTS))
         except QwenDeskError as error:
-            hits = await asyncio.to_thread(self._catalog_hits)
+            known = await asyncio.to_thread(self._catalog_hits)
+            hits = tuple(hit for hit in known if _matches(hit, query))
             if ticket == self._searches:
                 self.state.update(state="failed", problem=error.sentence, hits=hits)
             return
@@ -197,6 +198,11 @@ class ModelSearch:
 def params_from_name(repo: str) -> float | None:
     """Return the billions of parameters in a repository's name: 35 for "Qwen3.5-35B-A3B"; None if it has none."""
     return billions_in(repo.rpartition("/")[2])
+
+
+def _matches(hit: HubSearchHit, query: str) -> bool:
+    text = f"{hit.found.repo} {hit.model.id if hit.model is not None else ''}".lower()
+    return all(word in text for word in query.lower().split())
 
 
 def _found(repository: Repository) -> FoundRepo:

@@ -75,19 +75,16 @@ def speed_text(stats: AnswerStats) -> str:
 
 
 def stats_text(answer: Answer) -> str:
-    """Return the decode speed and the time to the first token: "112 tok/s · 0.2 s".
-
-    With token drafts, how many of them were right follows: "drafts: 62% right".
-    """
+    """Return the decode speed and the time to the first token: "112 tok/s · first word after 0.2 s"."""
     parts = [
         speed_text(answer.stats),
-        show_elapsed(answer.stats.ttft_s) if answer.stats.ttft_s > 0 else "",
-        tr("drafts: {0}% right", _share_right(answer.stats)) if answer.stats.accepted_tokens else "",
+        tr("first word after {0}", show_elapsed(answer.stats.ttft_s)) if answer.stats.ttft_s > 0 else "",
     ]
     text = " · ".join(part for part in parts if part)
     if answer.stop_reason in (None, "eos", "stop_string", "tool_calls", "repetition"):  # a note says the last one
         return text
-    return " · ".join(part for part in (text, stop_text(answer.stop_reason)) if part)
+    ending = tr("stopped") if answer.stop_reason == "cancelled" else stop_text(answer.stop_reason)
+    return " · ".join(part for part in (text, ending) if part)
 
 
 def stats_tooltip(answer: Answer) -> str:
@@ -238,7 +235,7 @@ def answer_now_reason(report: LoadReport | None) -> str:
     served = report.served_by if report is not None else None
     if served is None or served.can_answer_now:
         return ""
-    return tr("{0} can't end the thinking early. Stop the answer instead.", served.program)
+    return tr("This server can't end the thinking early. Stop the answer instead.")
 
 
 def budget_reason(report: LoadReport | None) -> str:
@@ -246,7 +243,7 @@ def budget_reason(report: LoadReport | None) -> str:
     served = report.served_by if report is not None else None
     if served is None or served.can_limit_thinking:
         return ""
-    return tr("{0} can't limit how long the model thinks.", served.program)
+    return tr("This server can't limit how long the model thinks.")
 
 
 def continue_reason(report: LoadReport | None) -> str:
@@ -254,7 +251,7 @@ def continue_reason(report: LoadReport | None) -> str:
     served = report.served_by if report is not None else None
     if served is None or served.can_continue:
         return ""
-    return tr("{0} can't continue an answer. Regenerate it instead.", served.program)
+    return tr("This server can't continue an answer. Regenerate it instead.")
 
 
 def unused_option_reason(report: LoadReport | None, key: str) -> str:
@@ -262,7 +259,7 @@ def unused_option_reason(report: LoadReport | None, key: str) -> str:
     served = report.served_by if report is not None else None
     if served is None or key not in served.unused_options:
         return ""
-    return tr("Not sent: {0} doesn't know this option.", served.program)
+    return tr("Not sent: this server doesn't know this option.")
 
 
 def load_options_text(server: str) -> str:

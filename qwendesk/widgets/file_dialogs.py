@@ -1,4 +1,4 @@
-"""Dialogs that ask for a file or folder. They begin in the folder that was used last, and at first in Documents.
+"""Dialogs that ask for a file or folder. Each begins in the folder in which it was used last, at first in Documents.
 
 A folder that doesn't exist is passed over, because Qt would type its name into the dialog's name field.
 """
@@ -9,8 +9,8 @@ from pathlib import Path
 from PySide6.QtCore import QCoreApplication, QStandardPaths, Qt
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-# Property of the QApplication with the folder that was used last in one of these dialogs.
-_PROPERTY = "qwendesk_last_folder"
+# Property of the QApplication with the folder that was used last in the dialog whose name follows.
+_PROPERTY = "qwendesk_last_folder."
 
 
 def ask_for_file(
@@ -57,10 +57,10 @@ def ask_for_folder(
 
 
 def _dialog(parent: QWidget, name: str, title: str, begin_in: str = "") -> QFileDialog:
-    dialog = QFileDialog(parent, title, _existing_folder(begin_in))
+    dialog = QFileDialog(parent, title, _existing_folder(name, begin_in))
     dialog.setObjectName(name)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    dialog.filesSelected.connect(lambda files: _remember(files[0], is_folder=_asks_for_folder(dialog)))
+    dialog.filesSelected.connect(lambda files: _remember(name, files[0], is_folder=_asks_for_folder(dialog)))
     return dialog
 
 
@@ -73,16 +73,16 @@ def _asks_for_folder(dialog: QFileDialog) -> bool:
     return dialog.fileMode() is QFileDialog.FileMode.Directory
 
 
-def _remember(chosen: str, *, is_folder: bool) -> None:
+def _remember(dialog: str, chosen: str, *, is_folder: bool) -> None:
     app = QCoreApplication.instance()
     if app is not None:
-        app.setProperty(_PROPERTY, chosen if is_folder else str(Path(chosen).parent))
+        app.setProperty(_PROPERTY + dialog, chosen if is_folder else str(Path(chosen).parent))
 
 
-def _existing_folder(wanted: str) -> str:
-    """Return the first of these folders that exists: `wanted`, the one used last, Documents, the home folder."""
+def _existing_folder(dialog: str, wanted: str) -> str:
+    """Return the first of these that exists: `wanted`, the dialog's last folder, Documents, the home folder."""
     app = QCoreApplication.instance()
-    last = app.property(_PROPERTY) if app is not None else None
+    last = app.property(_PROPERTY + dialog) if app is not None else None
     documents = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
     folders = (folder for folder in (wanted, last, documents) if folder and Path(folder).is_dir())
     return next(folders, str(Path.home()))

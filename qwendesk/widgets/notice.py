@@ -40,6 +40,7 @@ class Notice(QWidget):
         words = QLabel(sentence)
         words.setObjectName(f"{name}.sentence")
         words.setWordWrap(True)
+        words.setVisible(bool(sentence))
         for label in (heading, words):
             label.setTextFormat(Qt.TextFormat.PlainText)
         close = IconButton("close", size=16, side=28)

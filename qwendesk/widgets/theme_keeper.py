@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Literal, cast
 
 from PySide6.QtCore import QEasingCurve, QEvent, QObject, Qt, QTimer, QVariantAnimation, Signal
+from PySide6.QtGui import QWheelEvent, QWindow
 from PySide6.QtWidgets import QApplication, QWidget
 
 from qwendesk.widgets.stylesheet import stylesheet
@@ -15,6 +16,8 @@ Density = Literal["comfortable", "compact"]
 _SMALLEST, _LARGEST, _STEP = 0.8, 1.6, 0.1
 # Least time between two text sizes, in which the window draws the first one and takes the keys that wait.
 _PAUSE_MS = 50
+# What a wheel reports for one notch, in eighths of a degree (QWheelEvent.angleDelta); touchpads report less at a time.
+_NOTCH = 120
 _POLISHED, _HAS_OWN_STYLE = Qt.WidgetAttribute.WA_WState_Polished, Qt.WidgetAttribute.WA_SetStyle
 
 # Property of the QApplication that holds a weak reference to its ThemeKeeper.
@@ -143,6 +146,29 @@ class ThemeKeeper(QObject):
         self._restyler.apply(stylesheet(self._theme))
         if not is_first:
             self.changed.emit()
+
+
+class WheelZoom(QObject):
+    """Makes the text larger or smaller when the user turns the wheel with Ctrl, wherever the pointer is.
+
+    It filters a window's own events, which come before those of its widgets: a list would scroll, and a text zoom
+    itself alone.
+    """
+
+    def __init__(self, window: QWindow) -> None:
+        super().__init__(window)
+        self._turned = 0
+        window.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if not isinstance(event, QWheelEvent) or not event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            return False
+        self._turned += event.angleDelta().y()
+        steps = int(self._turned / _NOTCH)
+        if steps:
+            self._turned -= steps * _NOTCH
+            app_theme().zoom(steps)
+        return True
 
 
 class _Restyler(QObject):

@@ -11,6 +11,8 @@ import pytest_asyncio
 from qwendesk.bench import auto_tune
 from qwendesk.bench.auto_tune import AutoTune, TuneState
 from qwendesk.bench.bench_runs import BenchRuns
+from qwendesk.bench.tune_rules import best_confirmed
+from qwendesk.bench.tune_text import result_sentence
 from qwendesk.core import paths
 from qwendesk.core.app_options import AppOptions
 from qwendesk.core.benchmarks import SpeedTest
@@ -199,6 +201,33 @@ async def test_after_a_stop_the_context_is_saved_with_what_was_found(made_up: De
     assert state.plan is not None
     assert made_up.profiles.applied(DEMO).n_threads == 2
     assert made_up.profiles.changes(DEMO.model)["n_ctx"] == state.plan.options.n_ctx
+
+
+async def test_a_stop_offers_the_best_so_far_though_it_was_measured_once(
+    made_up: Desk, speedy: FakeBenchClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measure = speedy.bench
+
+    async def bench(test: SpeedTest, show: object = None) -> object:
+        await asyncio.sleep(0)  # where a real engine is waited for, and a stop arrives
+        return await measure(test)
+
+    monkeypatch.setattr(speedy, "bench", bench)
+
+    def stop_when_faster(state: TuneState) -> None:
+        if any(trial.changes == {"n_threads": 2} and trial.speed is not None for trial in state.trials):
+            made_up.tune.stop()
+
+    made_up.tune.state.subscribe(stop_when_faster)
+
+    state = await made_up.run()
+
+    assert best_confirmed(state.trials) is state.own
+    assert state.found is not None
+    assert state.found.changes == {"n_threads": 2}
+    assert result_sentence(state).startswith("Stopped. The best so far: ")
+    await made_up.tune.use()
+    assert made_up.profiles.applied(DEMO).n_threads == 2
 
 
 async def test_settings_that_spill_are_not_tuned(made_up: Desk, speedy: FakeBenchClient) -> None:

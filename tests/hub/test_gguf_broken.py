@@ -51,12 +51,12 @@ PAGE = b"<!DOCTYPE html>\n<html><head><title>401</title></head><body>" + b"Acces
         (b"", "empty"),
         (LFS, "Git LFS pointer"),
         (PAGE, "web page"),
-        (b'{"error":"Repository not found"}', "isn't a GGUF file"),
+        (b'{"error":"Repository not found"}', "isn't one. Download it again"),
         (struct.pack("<Q", 4096) + b'{"__metadata__":{}}', "safetensors"),
         (b"PK\x03\x04" + bytes(60), "archive"),
         (b"tjgg" + bytes(60), "old GGML format"),
-        (b"GGML" + bytes(60), "isn't a GGUF file"),
-        (bytes(4096), "isn't a GGUF file"),
+        (b"GGML" + bytes(60), "isn't one. Download it again"),
+        (bytes(4096), "isn't one. Download it again"),
     ],
 )
 def test_file_that_is_not_gguf_is_named(tmp_path: Path, data: bytes, word: str) -> None:

@@ -1,5 +1,6 @@
 import asyncio
 
+import msgspec
 import pytest
 
 from qwendesk.core.units import GIB, MIB
@@ -115,6 +116,19 @@ async def test_speed_of_a_running_answer_counts(desk):
     known = [speed for speed in speeds if speed is not None]
     assert known
     assert all(5 < speed < 15 for speed in known[1:])
+
+
+async def test_the_curve_of_speeds_is_the_loaded_models(desk):
+    await desk.load()
+    await desk.look(2)
+    state = desk.meters.state.value
+    fast = tuple(msgspec.structs.replace(point, tok_s=1220.0) for point in state.history)
+    desk.meters.state.set(msgspec.structs.replace(state, history=fast))
+    await desk.load()
+    await desk.look()
+    history = desk.meters.state.value.history
+    assert [point.tok_s for point in history if point.tok_s is not None] == []
+    assert all(point.used_bytes for point in history), "memory is the PC's, whatever is loaded"
 
 
 async def test_speed_of_a_long_answer_is_saved(desk, tmp_path):

@@ -68,6 +68,8 @@ def test_model_without_findings_is_verified_only_with_known_hashes():
     assert state(is_hashed=True, is_confirmed=True).kind == "verified"
     unknown = state(is_hashed=True)
     assert (unknown.kind, unknown.action) == ("not_verified", "")
+    assert unknown.sentence.startswith("The file is whole. Its source is unknown")
+    assert state(is_hashed=True, is_confirmed=True).sentence.startswith("The file is whole: every byte")
     assert state_of(model(), Library(), {}).kind == "checking"
 
 

@@ -1,4 +1,4 @@
-"""File dialogs begin in the user's Documents folder, and then where the user was last."""
+"""File dialogs begin in the user's Documents folder, and then where each of them was last."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,12 +13,12 @@ from qwendesk.widgets.theme_keeper import ThemeKeeper
 
 @pytest.fixture
 def holder(app: QApplication, keeper: ThemeKeeper) -> Iterator[QWidget]:
-    app.setProperty("qwendesk_last_folder", None)
+    app.setProperty("qwendesk_last_folder.file", None)
     holder = QWidget()
     holder.show()
     yield holder
     holder.deleteLater()
-    app.setProperty("qwendesk_last_folder", None)
+    app.setProperty("qwendesk_last_folder.file", None)
 
 
 def opened(holder: QWidget, name: str) -> QFileDialog:
@@ -41,10 +41,14 @@ def test_dialogs_begin_in_documents_and_then_in_the_last_folder(holder: QWidget,
     dialog.accept()
     assert chosen == [str(tmp_path / "chats.json")]
 
+    ask_for_file(holder, "file", "Import", ["All files (*)"], chosen.append)
+    again = holder.findChildren(QFileDialog, "file")[-1]
+    assert Path(again.directory().path()) == tmp_path
+    again.reject()
     ask_where_to_save(holder, "save", "Export", "presets.json", chosen.append)
     saving = opened(holder, "save")
-    assert Path(saving.directory().path()) == tmp_path
-    assert [Path(file) for file in saving.selectedFiles()] == [tmp_path / "presets.json"]
+    assert Path(saving.directory().path()) == documents, "another task has another folder"
+    assert [Path(file) for file in saving.selectedFiles()] == [documents / "presets.json"]
     saving.reject()
 
 
@@ -53,7 +57,7 @@ def test_missing_folder_is_not_typed_into_the_name_field(
 ) -> None:
     missing = str(tmp_path / "missing")
     monkeypatch.setattr(QStandardPaths, "writableLocation", lambda _kind: missing)
-    app.setProperty("qwendesk_last_folder", missing)
+    app.setProperty("qwendesk_last_folder.file", missing)
     ask_for_file(holder, "file", "Attach", ["All files (*)"], lambda _file: None)
     dialog = opened(holder, "file")
     name = dialog.findChild(QLineEdit, "fileNameEdit")

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import QApplication, QHBoxLayout, QMainWindow, QStackedWi
 from qwendesk.app.window.announcer import Announcer
 from qwendesk.app.window.composer_focus import ComposerFocus
 from qwendesk.app.window.top_bar import Rail, TopBar
-from qwendesk.chat.chat_state import ChatEvent, ConversationReplaced, TurnEnded
+from qwendesk.chat.chat_state import ChatEvent, ConversationReplaced, PromptProcessed, TextAdded, TurnEnded
 from qwendesk.chat.context_fill import ContextFill
 from qwendesk.chat.view.composer.pasted_content import OWN_DRAG, has_files, read_mime
 from qwendesk.chat.view.wiring import ChatView
@@ -44,7 +44,7 @@ from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.notice import Notice
 from qwendesk.widgets.tab_order import focus_nearby, focus_next, lost_focus
 from qwendesk.widgets.tasks import window_tasks
-from qwendesk.widgets.theme_keeper import app_theme, current_theme
+from qwendesk.widgets.theme_keeper import WheelZoom, app_theme, current_theme
 
 # Longer than drawing takes on a slow PC.
 _DRAWN_WITHIN_S = 1.0
@@ -70,6 +70,7 @@ class MainWindow(QMainWindow):
         self._may_hide: Callable[[], bool] = lambda: False
         self._is_ending = False
         self._drawn = asyncio.Event()
+        self._wheel_zoom: WheelZoom | None = None
         self.wants_restart = False
         """Whether QwenDesk should start again once it has quit."""
         self.setWindowTitle("QwenDesk")
@@ -275,8 +276,11 @@ class MainWindow(QMainWindow):
         )
 
     def _on_chat_event(self, event: ChatEvent) -> None:
-        if isinstance(event, TurnEnded | ConversationReplaced):
-            self._show_stats()
+        match event:
+            case PromptProcessed(done=tokens) | TextAdded(context_tokens=tokens):
+                self.meter_bar.show_live_tokens(tokens)
+            case TurnEnded() | ConversationReplaced():
+                self._show_last_answer()
 
     def _load_offered(self, model: str) -> None:
         if is_demo(model):
@@ -317,9 +321,9 @@ class MainWindow(QMainWindow):
         self.top_bar.show_state(state)
         self.meter_bar.show_state(state)
 
-    def _show_stats(self) -> None:
+    def _show_last_answer(self) -> None:
         finished = [turn.answer for turn in self._chat.conversation.turns if turn.answer.stop_reason is not None]
-        self.meter_bar.show_stats(finished[-1].stats if finished else None)
+        self.meter_bar.show_answer(finished[-1] if finished else None)
 
     def _choose_file(self, title: str, chosen: Callable[[str], None]) -> None:
         ask_for_file(self, "model.file_dialog", title, [tr("GGUF files (*.gguf)"), tr("All files (*)")], chosen)
@@ -374,6 +378,8 @@ class MainWindow(QMainWindow):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
+        if self._wheel_zoom is None:
+            self._wheel_zoom = WheelZoom(self.windowHandle())
         self.seen.emit(not self.isMinimized())
 
     def hideEvent(self, event: QHideEvent) -> None:

@@ -108,9 +108,11 @@ class Tray(QObject):
     def _tell_once(self) -> None:
         """Tell the user, only once, where the hidden window is."""
         if not self.is_known:
-            sentence = tr(
-                "QwenDesk keeps running, and the model stays loaded. To close it, choose Quit in this icon's menu."
-            )
+            sentence = tr("QwenDesk keeps running. To close it, choose Quit in this icon's menu.")
+            if self._window.engine.state.report is not None:
+                sentence = tr(
+                    "QwenDesk keeps running, and the model stays loaded. To close it, choose Quit in this icon's menu."
+                )
             self.is_known = self.tell(sentence)
 
     def end_of_session(self) -> None:

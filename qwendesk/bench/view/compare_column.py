@@ -200,6 +200,7 @@ class ColumnSetup(QWidget):
         describe(self._seed, f"{name}.seed", tr("Seed of column {0}", letter), tip)
         tip = tr("Load and sampling options, separated by semicolons: n_ubatch=1024; top_p=0.9")
         describe(self._changes, f"{name}.options", tr("Options of column {0}", letter), tip)
+        self._model.currentIndexChanged.connect(lambda _index: self._show_thinking())
         self._seed.textChanged.connect(self.changed)
         self._changes.textChanged.connect(self.changed)
         grid = QGridLayout(self)
@@ -219,6 +220,14 @@ class ColumnSetup(QWidget):
         """Path of the model file; "" if none is chosen."""
         return self._model.currentData() or self._chosen
 
+    @property
+    def _can_think(self) -> bool:
+        return next((each.can_think for each in self._models if each.path == self.model), True)
+
+    def _show_thinking(self) -> None:
+        """Offer thinking only of a model that can."""
+        self._thinking.setVisible(self._can_think)
+
     def column(self) -> Column:
         """Return the column. Raises BadOption for options that don't exist or values that aren't accepted."""
         loading, sampling = split_changes(self._changes.text())
@@ -228,10 +237,10 @@ class ColumnSetup(QWidget):
             preset=preset if isinstance(preset, str) else "custom",
             preset_name=preset.name if isinstance(preset, PresetChoice) else "",
             preset_values=preset.values if isinstance(preset, PresetChoice) else {},
-            thinking=self._thinking.currentData(),
+            thinking=self._thinking.currentData() if self._can_think else None,
             overrides=sampling,
         )
-        return Column(model=self.model, load_changes=loading, settings=settings, seed=seed)
+        return Column(model=self.model, load_changes=loading, settings=settings, seed=seed, can_think=self._can_think)
 
     def set_choices(self, chosen: str, models: Sequence[ModelChoice], presets: Sequence[PresetChoice]) -> None:
         """Offer these models and presets. What is selected stays if it is among them."""
@@ -241,6 +250,7 @@ class ColumnSetup(QWidget):
         _fill(self._model, [(first, ""), *others])
         styles = [(tr("General"), _STYLES[0]), (tr("Precise"), _STYLES[1])]
         _fill(self._preset, [*styles, *((preset.name, preset) for preset in presets)])
+        self._show_thinking()
 
     def copy_from(self, other: "ColumnSetup") -> None:
         """Take over what another column has."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path, PurePath
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QGuiApplication, QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
@@ -38,6 +38,7 @@ from qwendesk.widgets.text_layout import WrappingLabel
 
 _LEAST_WIDTH = 300
 _PROMPT_HEIGHT = 84
+_STOP_STAYS_MS = 1000
 
 
 class CompareColumn(QFrame):
@@ -94,6 +95,9 @@ class CompareTab(QWidget):
         self._columns: list[CompareColumn] = []
         self._run = TextButton(kind="primary")
         self._run.clicked.connect(self._on_run)
+        self._ended = QTimer(self, singleShot=True, interval=_STOP_STAYS_MS)
+        """Runs for a moment after the end, in which a late click on Stop begins nothing."""
+        self._ended.timeout.connect(self._show_run)
         self._export = ExportButton(
             "compare",
             tr("Save or copy the comparison as Markdown"),
@@ -121,6 +125,8 @@ class CompareTab(QWidget):
         self._show_run()
 
     def show_state(self, state: ComparisonState) -> None:
+        if self._state.is_running and not state.is_running:
+            self._ended.start()
         self._state = state
         comparison = state.comparison
         for index, column in enumerate(self._columns):
@@ -199,7 +205,10 @@ class CompareTab(QWidget):
     def _on_run(self) -> None:
         if self._state.is_running:
             self._services.compare.stop()
-            return
+        elif not self._ended.isActive():
+            self._begin()
+
+    def _begin(self) -> None:
         try:
             columns = tuple(column.setup.column() for column in self._columns)
         except BadOption as error:
@@ -267,8 +276,9 @@ class CompareTab(QWidget):
         is_running = self._state.is_running
         has_models = all(column.setup.model for column in self._columns)
         self._run.setEnabled(is_running or (has_models and bool(self._prompt.toPlainText().strip())))
-        text = tr("Stop") if is_running else tr("Compare")
-        tip = tr("Stop and keep the answers so far") if is_running else tr("Answer the prompt with every column")
+        is_stop = is_running or self._ended.isActive()
+        text = tr("Stop") if is_stop else tr("Compare")
+        tip = tr("Stop and keep the answers so far") if is_stop else tr("Answer the prompt with every column")
         self._run.setText(text)
         describe(self._run, "compare.run", text, tip)
         self._export.setEnabled(bool(self._state.results) and not is_running)

@@ -27,10 +27,13 @@ class ChatTransfer(QObject):
 
     failed = Signal(str, str)
     """Title and sentence."""
+    recovered = Signal(str, str)
+    """Title and sentence of the last failure, after which something succeeded."""
 
     def __init__(self, services: ChatServices, sidebar: Sidebar) -> None:
         super().__init__(sidebar)
         self._services, self._sidebar, self._tasks = services, sidebar, window_tasks()
+        self._failure = "", ""
         sidebar.export_asked.connect(self.ask_export)
         sidebar.import_asked.connect(self.ask_import)
 
@@ -56,9 +59,10 @@ class ChatTransfer(QObject):
         try:
             count = await self._services.transfer.export(path, kind, chat_ids)
         except QwenDeskError as error:
-            self.failed.emit(error.title, error.sentence)
+            self._fail(error)
         else:
             self._sidebar.show_message(tr_n("Exported {0} chat to {1}", "Exported {0} chats to {1}", count, path.name))
+            self.recovered.emit(*self._failure)
 
     async def _import(self, path: Path) -> None:
         self._sidebar.show_message(tr("Importing {0}…", path.name))
@@ -66,9 +70,14 @@ class ChatTransfer(QObject):
             report = await self._services.transfer.import_from(path)
         except QwenDeskError as error:
             self._sidebar.show_message("")
-            self.failed.emit(error.title, error.sentence)
+            self._fail(error)
         else:
             self._sidebar.show_message(report.sentence)
+            self.recovered.emit(*self._failure)
+
+    def _fail(self, error: QwenDeskError) -> None:
+        self._failure = error.title, error.sentence
+        self.failed.emit(*self._failure)
 
 
 _NO_ANSWER = mark("This chat has no answer yet.")

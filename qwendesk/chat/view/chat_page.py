@@ -13,7 +13,7 @@ from qwendesk.chat.service import ChatService
 from qwendesk.chat.view.banner import Banner, BannerContent, BannerState, next_banner
 from qwendesk.chat.view.composer.attachment_loader import AttachmentLoader, refusal_sentence
 from qwendesk.chat.view.composer.composer import Composer
-from qwendesk.chat.view.composer.context_notices import ContextNotices
+from qwendesk.chat.view.composer.context_notices import ContextNotices, TypedTokens
 from qwendesk.chat.view.composer.folder_view import FolderView
 from qwendesk.chat.view.composer.thinking_menu import CUSTOM_BUDGET
 from qwendesk.chat.view.composer.tool_picker import ToolPicker
@@ -87,10 +87,12 @@ class ChatPage(QWidget):
         column.addLayout(_centred(self.composer, _COMPOSER_WIDTH))
         self.attachments = AttachmentLoader(self.composer, chat, gauge, self._previews)
         self.context_notices = ContextNotices(self.composer, chat, gauge)
+        self._typed_tokens = TypedTokens(self.composer, chat, gauge)
         self._thread_controller = ThreadController(self.thread_view, chat, self.composer, self.undo_bar)
         self.tool_picker = ToolPicker(self.composer, chat, gauge)
         self.folders = FolderView(self.composer, chat)
         self.call_actions = CallActions(self.thread_view.intents.calls, chat)
+        self._measuring, self._may_interrupt = Observed(""), False
         self._connect()
         self.show_engine(self._engine)
         bind_field(self, chat.state, lambda state: state.settings, self._show_settings)
@@ -106,6 +108,10 @@ class ChatPage(QWidget):
         """Show in its row how far the running tool call is."""
         ProgressView(self.thread_view, self._chat, progress, self._thread_controller.show_pending)
 
+    def ask_before_interrupting(self, measuring: Observed[str]) -> None:
+        """Ask before a message stops the measurement whose name `measuring` has; "" while none runs."""
+        self._measuring = measuring
+
     def add_above(self, widget: QWidget) -> None:
         """Put `widget` above everything else on this page."""
         self._column.insertWidget(0, widget)
@@ -115,6 +121,7 @@ class ChatPage(QWidget):
         self._engine = state
         self.attachments.show_report(state.report)
         self.context_notices.show_report(state.report)
+        self._typed_tokens.show_report(state.report)
         self.tool_picker.show_report(state.report)
         banner = next_banner(self._banner_state, state, retry)
         if banner.content != self._banner_state.content:
@@ -140,6 +147,12 @@ class ChatPage(QWidget):
     def ask(self, text: str, pictures: Sequence[ImagePart] = (), documents: Sequence[DocumentPart] = ()) -> None:
         """Send a message, or show in the composer why it can't be sent now."""
         if not self._may_answer():
+            return
+        if self._measuring.value and not self._may_interrupt:
+            if not self.composer.text.toPlainText():
+                self.composer.text.setPlainText(text)  # of a suggestion
+            sentence = tr("A measurement is running. Your message would stop it.")
+            self.composer.show_notice(sentence, ("interrupt",))
             return
         if pictures and self.attachments.refuses_pictures():
             return
@@ -234,6 +247,11 @@ class ChatPage(QWidget):
     def report(self, title: str, sentence: str) -> None:
         """Show an error that doesn't belong to a turn."""
         self.banner.show_content(BannerContent("bad", title, sentence))
+
+    def withdraw_report(self, title: str, sentence: str) -> None:
+        """Hide this error if it is shown, because what failed has succeeded since."""
+        if self.banner.content == BannerContent("bad", title, sentence):
+            self.banner.show_content(None)
 
     def open_picture(self, path: str) -> None:
         """Open a viewer for this picture and the other pictures of the chat or the composer."""
@@ -330,6 +348,10 @@ class ChatPage(QWidget):
         elif action == "last":
             self.composer.show_notice("")
             self.last_model_asked.emit()
+        elif action == "interrupt":
+            self._may_interrupt = True
+            self.composer.text.submitted.emit()
+            self._may_interrupt = False
 
     def _on_try_again(self, turn_id: int) -> None:
         """Answer the same question again, without adding it to the chat a second time."""

@@ -43,14 +43,19 @@ class ModelOffer(QObject):
         self.withdraw()
         if not model or model == self._requested:
             return
-        title = tr("This chat was answered by {0}", model_title(model))
+        name, loaded = model_title(model), self._requested
+        title = tr("This chat was answered by {0}", name)
+        load = NoticeAction("load", tr("Load {0}", name), model, lambda: self._load(model))
         if is_demo(model):
             title = tr("This chat was answered by the built-in demo")
-        load = NoticeAction("load", tr("Load it"), model, lambda: self._load(model))
-        sentence = tr("You can also continue with the loaded model.")
-        if not self._requested:
-            sentence = tr("No model is loaded.")
-        self._notice = Notice(NOTICE, title, sentence, (load,))
+            load = NoticeAction("load", tr("Load the demo"), model, lambda: self._load(model))
+        actions = [load]
+        if loaded:
+            name = tr("the demo") if is_demo(loaded) else model_title(loaded)
+            focus = self._page.composer.setFocus
+            actions.append(NoticeAction("keep", tr("Continue with {0}", name), loaded, focus))
+        sentence = "" if loaded else tr("No model is loaded.")
+        self._notice = Notice(NOTICE, title, sentence, tuple(actions))
         self._notice.destroyed.connect(self._forget)
         self._requested_at_offer = self._requested
         self._page.add_above(self._notice)

@@ -184,6 +184,7 @@ class ChatView(QObject):
             text_shown.connect(navigation.announced)
         for failed in (self.transfer.failed, self._store_notices.failed):
             failed.connect(navigation.error_found)
+        self.transfer.recovered.connect(self.page.withdraw_report)
         self._store_notices.notice_asked.connect(navigation.notice_made)
         self.page.branched.connect(
             lambda: self.page.composer.show_remark(tr("Branch created. You're in the new chat now."))

@@ -8,9 +8,9 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QPen, QPolygonF, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
+from qwendesk.core.conversation import Answer
 from qwendesk.core.devices import Segment
 from qwendesk.core.plan import Comparison
-from qwendesk.core.stats import AnswerStats
 from qwendesk.core.translation import tr
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.hardware.snapshot import GpuReading
@@ -84,8 +84,9 @@ class MeterBar(QFrame):
         for each in right:
             row.addWidget(each, 0, Qt.AlignmentFlag.AlignVCenter)
         self._n_ctx = 0
-        self._stats: AnswerStats | None = None
+        self._answer: Answer | None = None
         self._counted_tokens: int | None = None
+        self._live_tokens = 0
         self._engine = EngineState()
         self._meters = MeterState()
         self._compared: tuple[Comparison, ...] = ()
@@ -115,10 +116,15 @@ class MeterBar(QFrame):
         self._n_ctx = state.report.n_ctx if state.report is not None else 0
         self._show_all()
 
-    def show_stats(self, stats: AnswerStats | None) -> None:
-        """Show the figures of the last answer; None for an empty chat."""
-        self._stats = stats
+    def show_answer(self, answer: Answer | None) -> None:
+        """Show the figures of the last answer; None for an empty chat. The speed is shown only of the loaded model."""
+        self._answer, self._live_tokens = answer, 0
         self._show_all()
+
+    def show_live_tokens(self, tokens: int) -> None:
+        """Show how many tokens an answer that is being generated has in the context; 0 if unknown."""
+        self._live_tokens = tokens
+        self._show_context()
 
     def show_counted_tokens(self, tokens: int | None) -> None:
         """Show how many tokens of the context the next message begins with; None for those of the last answer."""
@@ -155,15 +161,19 @@ class MeterBar(QFrame):
             device = " · ".join(part for part in (device or tr("On CPU"), meter_text.cpu_text(meters)) if part)
         self._device.setText(device)
         live = meters.tok_s if meters.answering else None
-        last = "" if self._stats is None or self._engine.report is None else speed_text(self._stats)
+        answer, report = self._answer, self._engine.report
+        is_of_model = answer is not None and report is not None and answer.model in ("", report.title)
+        last = speed_text(answer.stats) if answer is not None and is_of_model else ""
         self._speed.setText(meter_text.rate_text(live) if live is not None else last)
         self._show_context()
 
     def _show_context(self) -> None:
-        last = self._stats.total_tokens if self._stats is not None else 0
-        used = last if self._counted_tokens is None else self._counted_tokens
-        tone, tip = context_tone(used, self._n_ctx)
-        self._context.setText(context_text(used, self._n_ctx))
+        last = self._answer.stats.total_tokens if self._answer is not None else 0
+        used = self._live_tokens or (last if self._counted_tokens is None else self._counted_tokens)
+        text, (tone, tip) = context_text(used, self._n_ctx), context_tone(used, self._n_ctx)
+        if self._live_tokens and text == self._context.text():
+            return  # tokens come faster than the text changes
+        self._context.setText(text)
         self._context.setToolTip(tip)
         restyle(self._context, "tone", tone)
         self._show_what_fits()

@@ -97,7 +97,7 @@ class ModelPicker(SearchPopover):
             self.refill()
 
     def fill(self, query: str) -> str:
-        """Show the models that match `query`, and the demo if nothing is searched for."""
+        """Show the models that match `query`, the demo among them."""
         self._rows = {}
         if is_served(self._last):
             self._add_served(query)
@@ -110,9 +110,9 @@ class ModelPicker(SearchPopover):
         if not is_served(self._last):
             self._add_served(query)
         is_search = bool(query.strip())
-        if not is_search and not self._for_options:
-            demo = tr("Always available, but knows only a few topics")
-            self._add(_DEMO, PickerRow(tr("Built-in demo"), demo))
+        name, about = tr("Built-in demo"), tr("Always available, but knows only a few topics")
+        if not self._for_options and all(word in f"{name} {about}".lower() for word in query.lower().split()):
+            self._add(_DEMO, PickerRow(name, about))
         self._show_fits(self._fits.value)
         self._show_states()
         if is_search:
@@ -148,7 +148,7 @@ class ModelPicker(SearchPopover):
             tip = tr("Use a model that runs on llama-server, Ollama, vLLM or another server")
             flow.addWidget(self._button("server", tr("Add a server…"), tip, self.server_asked))
         tip = tr("The vision file of the loaded model, so that it can see")
-        self._mmproj = self._button("mmproj", tr("Choose mmproj file…"), tip, self.mmproj_asked)
+        self._mmproj = self._button("mmproj", tr("Add a vision file…"), tip, self.mmproj_asked)
         self._cancel = self._button("cancel", tr("Stop loading"), tr("Stop loading the model"), self.cancel_asked)
         flow.addWidget(self._mmproj)
         flow.addWidget(self._cancel)

@@ -69,11 +69,12 @@ def fix_hint(fix: FindingFix) -> str:
 
 
 def total_text(entries: tuple[ModelEntry, ...]) -> str:
-    """Return the number and the total size of the entries."""
+    """Return the number of models, and the total size with their vision files and draft heads."""
     if not entries:
         return ""
+    n_models = sum(not entry.is_companion for entry in entries)
     n_bytes = sum(entry.model.n_bytes for entry in entries)
-    return tr_n("{0} model · {1}", "{0} models and files · {1}", len(entries), show_bytes(n_bytes))
+    return tr_n("{0} model · {1}", "{0} models · {1}", n_models, show_bytes(n_bytes))
 
 
 def deletion_text(deletion: ModelDeletion, *, permanently: bool) -> str:

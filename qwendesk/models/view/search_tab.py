@@ -228,7 +228,9 @@ def status_text(state: SearchState) -> str:
         case "searching":
             return tr("Asking Hugging Face…")
         case "failed":
-            return tr("{0} You can still browse For this PC offline.", state.problem)
+            if state.hits:
+                return tr("{0} The built-in list below works offline.", state.problem)
+            return tr("{0} The built-in list has nothing for “{1}”.", state.problem, state.query)
     if not state.hits:
         return tr("No GGUF models found for “{0}”. Try fewer words.", state.query)
     return tr_n("{0} repository with GGUF files", "{0} repositories with GGUF files", len(state.hits))

@@ -69,6 +69,17 @@ async def test_models_show_size_fit_and_whether_they_are_loaded(library_desk: De
     assert all("Fits in VRAM" in text for text in spoken if "Qwen" in text)
 
 
+@pytest.mark.parametrize("query", ["demo", "Built-in", "few topics"])
+async def test_a_search_finds_the_demo(library_desk: Desk, query: str) -> None:
+    desk = library_desk
+    await open_picker(desk)
+    field = desk.find("model.picker.query", QLineEdit)
+    field.setText(query)
+    assert names(desk) == ["Built-in demo"]
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    await desk.until(lambda: desk.is_shown("model.demo"))
+
+
 async def test_picker_follows_a_load_that_ends_while_it_is_open(library_desk: Desk, tmp_path: Path) -> None:
     desk = library_desk
     await open_picker(desk)

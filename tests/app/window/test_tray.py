@@ -48,6 +48,13 @@ async def test_closing_hides_the_window_and_explains_it_once(desk: Desk, closed:
     assert "Quit" in said[0]
 
 
+async def test_no_model_is_said_to_stay_loaded_where_none_is(desk: Desk, closed: list[bool], said: list[str]) -> None:
+    desk.window.eject()
+    await desk.until(lambda: desk.parts.engine.state.report is None)
+    desk.window.close()
+    assert said == ["QwenDesk keeps running. To close it, choose Quit in this icon's menu."]
+
+
 async def test_the_menu_works_while_the_window_is_hidden(desk: Desk, closed: list[bool]) -> None:
     desk.window.show_page("models")
     desk.window.close()

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 from PySide6.QtCore import QEvent, QMimeData, QObject, Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QPushButton, QTextBrowser, QWidget
 
 from qwendesk.engine.state import Phase
@@ -97,14 +98,15 @@ async def test_thinking_is_off_with_a_reason_when_the_model_cannot(
     assert "can't think" in desk.text_of("composer.notice")
 
 
-async def test_thinking_streams_and_collapses_when_the_answer_starts(desk: Desk) -> None:
+async def test_thinking_can_be_read_while_it_streams_and_folded_again(desk: Desk) -> None:
     desk.client.answers.append(ScriptedAnswer(reasoning=LONG_THOUGHT, text="Done.", tokens_per_second=200))
     desk.send("Think")
     await desk.until(lambda: desk.is_shown("thread.think.1"))
     header = desk.find("thread.think.1", QPushButton)
     assert "Thinking" in header.text()
     desk.click("thread.think.1")
-    assert "I wonder" in words_in(desk, "thread.message.1")
+    await desk.until(lambda: "I wonder" in words_in(desk, "thread.message.1"))
+    desk.click("thread.think.1")
     desk.click("composer.answernow")
     await desk.until(lambda: not desk.parts.chat.busy)
     assert not header.isChecked()
@@ -124,6 +126,20 @@ async def test_thinking_opens_with_the_keyboard_and_is_selectable(desk: Desk) ->
     block = desk.message(1).think_block
     assert block is not None
     assert not block.is_open
+
+
+async def test_thinking_that_the_user_opened_stays_open_when_the_answer_begins(desk: Desk) -> None:
+    desk.client.answers.append(ScriptedAnswer(reasoning=LONG_THOUGHT, text="So.", tokens_per_second=200))
+    desk.send("Why?")
+    await desk.until(lambda: desk.is_shown("thread.think.1"))
+    header = desk.find("thread.think.1", QPushButton)
+    width = header.width()
+    desk.click("thread.think.1")
+    desk.press(Qt.Key.Key_Escape)
+    await desk.until(lambda: not desk.parts.chat.busy)
+    assert header.isChecked()
+    header.click()
+    await desk.until(lambda: header.width() == width)
 
 
 async def test_answer_now_is_shown_while_thinking_and_ends_it(desk: Desk) -> None:
@@ -159,7 +175,7 @@ async def test_stop_keeps_what_was_written(desk: Desk, by: str) -> None:
     turn = desk.parts.chat.conversation.turns[-1]
     assert turn.answer.stop_reason == "cancelled"
     assert desk.message(1).answer_view.toPlainText().startswith("word")
-    assert "Stopped by you" in desk.text_of("thread.stats.1")
+    assert desk.text_of("thread.stats.1").endswith(" · stopped")
 
 
 async def test_a_second_question_waits_for_the_first_answer(desk: Desk) -> None:
@@ -174,11 +190,36 @@ async def test_a_second_question_waits_for_the_first_answer(desk: Desk) -> None:
     assert not desk.is_shown("composer.notice")
 
 
+async def test_a_message_during_a_measurement_asks_first(desk: Desk) -> None:
+    measuring = desk.parts.services.measuring
+    measuring.set("speed")
+    desk.send("Hi")
+    assert not desk.client.asked
+    assert desk.text_of("composer.notice") == "A measurement is running. Your message would stop it."
+    assert desk.composer_text.toPlainText() == "Hi", "it can wait there"
+    desk.click("composer.interrupt")
+    await desk.until(lambda: [turn.question.text for turn in desk.parts.chat.conversation.turns] == ["Hi"])
+    assert not desk.is_shown("composer.notice")
+    await desk.until(lambda: not desk.parts.chat.busy)
+    desk.send("Once more")
+    assert desk.is_shown("composer.interrupt"), "it is asked each time"
+
+
+async def test_a_suggestion_during_a_measurement_is_kept_as_the_message(desk: Desk) -> None:
+    desk.parts.services.measuring.set("speed")
+    desk.window.chat_page.welcome.asked.emit("What can you do?")
+    assert desk.composer_text.toPlainText() == "What can you do?"
+    assert not desk.client.asked
+    desk.parts.services.measuring.set("")
+    QTest.keyClick(desk.composer_text, Qt.Key.Key_Return)
+    await desk.until(lambda: len(desk.client.asked) == 1)
+
+
 async def test_the_stats_chip_shows_all_numbers(desk: Desk) -> None:
     desk.client.answers.append(ScriptedAnswer(reasoning="a b c", text="d e f g"))
     await desk.ask("Count")
     chip = desk.find("thread.stats.1", QWidget)
-    assert desk.text_of("thread.stats.1") == "6.0 tok/s · 0.2 s"
+    assert desk.text_of("thread.stats.1") == "6.0 tok/s · first word after 0.2 s"
     for line in (
         "Answer: 4 tokens",
         "Thinking: 3 tokens",

@@ -147,12 +147,12 @@ async def test_models_of_the_catalog_are_shown_before_anything_is_typed(hub: Fak
 async def test_search_without_a_connection_can_be_retried(hub: FakeHub, desk: Desk) -> None:
     desk.parts.services.settings.change({"offline": True})
     try:
-        await search(desk, "model")
+        await search(desk, "4b")
         await desk.until(lambda: desk.is_shown("hub.retry"))
-        assert desk.is_shown("hub.hit.unsloth/Qwen3.5-9B-GGUF"), "there is something to look at"
-        desk.click("hub.open.unsloth/Qwen3.5-9B-GGUF")
+        assert desk.is_shown("hub.hit.unsloth/Qwen3.5-4B-GGUF"), "there is something to look at"
+        desk.click("hub.open.unsloth/Qwen3.5-4B-GGUF")
         await desk.until(lambda: desk.is_shown("hub.repo.retry"))
-        assert desk.is_shown("hub.get.Qwen3.5-9B-Q4_K_M"), "the catalog knows the files"
+        assert desk.is_shown("hub.get.Qwen3.5-4B-Q4_K_M"), "the catalog knows the files"
         desk.click("hub.back")
     finally:
         desk.parts.services.settings.change({"offline": False})
@@ -161,14 +161,21 @@ async def test_search_without_a_connection_can_be_retried(hub: FakeHub, desk: De
     assert not desk.is_shown("hub.retry")
 
 
-async def test_offline_message_says_what_still_works(hub: FakeHub, desk: Desk) -> None:
+async def test_offline_the_built_in_list_shows_what_was_searched_for(hub: FakeHub, desk: Desk) -> None:
     desk.parts.services.settings.change({"offline": True})
+    status = desk.find("hub.status", QLabel)
     try:
-        await search(desk, "model")
+        await search(desk, "qwen3.5 35b")
+        cards = [card.objectName() for card in desk.window.findChildren(QFrame)]
+        shown = [name for name in cards if name.startswith("hub.hit.")]
+        assert shown
+        assert all("35b" in name.lower() for name in shown)
+        assert "offline" in status.text()
+        assert "The built-in list below works offline." in status.text()
+        await search(desk, "no such model")
+        await desk.until(lambda: "The built-in list has nothing for “no such model”." in status.text())
     finally:
         desk.parts.services.settings.change({"offline": False})
-    assert "offline" in desk.text_of("hub.status")
-    assert "For this PC" in desk.text_of("hub.status")
 
 
 async def test_search_without_results_says_so(hub: FakeHub, desk: Desk) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QGuiApplication, QIcon
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from qwendesk.chat.view.composer.attachments import Attachments, AttachmentShelf
 from qwendesk.chat.view.composer.composer_notice import ComposerNotice, NoticeAction, PreparingNote
@@ -16,7 +16,7 @@ from qwendesk.chat.view.composer.thinking_menu import BudgetMenu, EffortMenu
 from qwendesk.chat.view.composer.tools_button import ButtonWords, ToolsButton
 from qwendesk.core.number_format import show_count
 from qwendesk.core.presets import Style
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import tr, tr_n
 from qwendesk.engine.protocol import LoadReport, TemplateAbilities
 from qwendesk.widgets.actions import COMMANDS
 from qwendesk.widgets.buttons import ChevronButton, IconButton, TextButton, describe, restyle
@@ -135,6 +135,11 @@ class Composer(QFrame):
     def show_answer_now(self, *, visible: bool) -> None:
         """Show or hide the button that ends thinking."""
         self._answer_now.setVisible(visible and not self._is_stopping)
+
+    def show_tokens(self, tokens: int | None) -> None:
+        """Show how many tokens the typed text has; None if unknown."""
+        self._tokens.setText("" if tokens is None else tr_n("{0} token", "{0} tokens", tokens))
+        self._tokens.setVisible(tokens is not None)
 
     def set_sending(self, *, sending: bool) -> None:
         """Lock the message while it is being counted before it is sent."""
@@ -281,6 +286,8 @@ class Composer(QFrame):
             self._submit()
 
     def _update_send(self) -> None:
+        if not self.text.toPlainText():
+            self.show_tokens(None)
         has_content = bool(self.text.toPlainText().strip() or self.text.is_composing or self.attachments.items)
         self._send.setEnabled(not self._is_stopping and (self._busy or has_content))
 
@@ -333,6 +340,11 @@ class Composer(QFrame):
         self._send.setFixedSize(_SEND_WIDTH, 34)
         self._send.clicked.connect(self._on_send_clicked)
         self.preparing = PreparingNote()
+        self._tokens = QLabel()
+        self._tokens.setObjectName("composer.tokens")
+        self._tokens.setProperty("kind", "small")
+        self._tokens.setToolTip(tr("The length of your message, as the loaded model counts it"))
+        self._tokens.hide()
         for pill in (self._thinking, self._budget, self.tools, self._preset, self._answer_now):
             pill.setFixedHeight(34)
         row.setContentsMargins(0, 0, 0, 0)
@@ -347,6 +359,7 @@ class Composer(QFrame):
         row.addWidget(self._preset)
         row.addStretch(1)
         row.addWidget(self.preparing)
+        row.addWidget(self._tokens)
         row.addWidget(self._answer_now)
         row.addWidget(self._send, 0, Qt.AlignmentFlag.AlignRight)
         return row

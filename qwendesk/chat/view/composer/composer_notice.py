@@ -9,8 +9,9 @@ from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.layouts import FlowLayout
 
-# Load the model used last, choose the mmproj file, skip the older half of the chat, or load a longer context.
-NoticeAction = Literal["last", "mmproj", "skip", "length"]
+# Load the model used last, choose the mmproj file, skip the older half of the chat, load a longer context, or stop the
+# measurement that runs and send the message.
+NoticeAction = Literal["last", "mmproj", "skip", "length", "interrupt"]
 
 
 class ComposerNotice(QWidget):
@@ -37,6 +38,7 @@ class ComposerNotice(QWidget):
             ("mmproj", tr("Choose mmproj…"), tr("Choose the vision file (mmproj) for this model")),
             ("skip", tr("Skip the older half of the chat"), tr("Your next message is sent without it")),
             ("length", tr("Load with a longer context…"), tr("Show the option for the context length")),
+            ("interrupt", tr("Stop it and send"), tr("Stop the measurement and send your message")),
         )
         for action, text, tip in texts:
             button = TextButton(text, kind="link")

@@ -1,6 +1,6 @@
 """Counts how full the context is, and says in the composer when it is full, with buttons for what helps."""
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QWidget
 
 from qwendesk.chat.chat_state import ChatEvent, ChatState, ConversationReplaced, TurnEnded, TurnsReplaced
@@ -99,6 +99,41 @@ class ContextNotices(QObject):
                 n_skipped,
             )
             self._composer.show_notice(sentence)
+
+
+# The text is counted when nothing was typed for this long, and not at all if it has more characters than this.
+_COUNTED_AFTER_MS = 500
+_MOST_COUNTED = 200_000
+
+
+class TypedTokens(QObject):
+    """Shows how many tokens the message has that is being typed, once the user pauses."""
+
+    def __init__(self, composer: Composer, chat: ChatService, gauge: ContextGauge) -> None:
+        super().__init__(composer)
+        self._composer, self._chat, self._gauge, self._tasks = composer, chat, gauge, window_tasks()
+        self._is_loaded = False
+        self._timer = QTimer(self, singleShot=True, interval=_COUNTED_AFTER_MS)
+        self._timer.timeout.connect(self._count)
+        composer.text.textChanged.connect(self._timer.start)
+        bind_field(self, chat.state, lambda state: state.busy, lambda _busy: self._timer.start())
+
+    def show_report(self, report: LoadReport | None) -> None:
+        """Count with the model that is now loaded; None if none is. A server gets no text before it is sent."""
+        self._is_loaded = report is not None and report.served_by is None
+        self._timer.start()
+
+    def _count(self) -> None:
+        text = self._composer.text.toPlainText()
+        if not (text.strip() and self._is_loaded) or len(text) > _MOST_COUNTED:
+            self._composer.show_tokens(None)
+        elif not self._chat.busy:  # the engine counts after its answer
+            self._tasks.start(self._show(text), self._composer)
+
+    async def _show(self, text: str) -> None:
+        counted = await self._gauge.count_text(text)
+        if text == self._composer.text.toPlainText():
+            self._composer.show_tokens(counted if isinstance(counted, int) else None)
 
 
 def _counted_settings(state: ChatState) -> tuple[object, ...]:

@@ -29,6 +29,9 @@ class BudgetMenu(Menu):
         self._group = QActionGroup(self)
         self._actions: dict[int, QAction] = {}
         self._tips: dict[int, str] = {}
+        title = self.addAction(tr("Think for at most"))
+        title.setObjectName("composer.thinking.budget.title")
+        title.setEnabled(False)
         self._add(-1, "unlimited", tr("Unlimited"), tr("The model thinks for as long as it needs"))
         for tokens in BUDGETS:
             text = tr_n("{0} token", "{0} tokens", tokens)

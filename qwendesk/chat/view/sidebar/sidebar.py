@@ -168,7 +168,7 @@ class Sidebar(QFrame):
         describe(new, "chats.new", tr("New chat"), shortcut=COMMANDS["new_chat"].shortcut)
         new.clicked.connect(self._new)
         more = IconButton("more", size=16)
-        describe(more, "chats.more", tr("More"), tr("Incognito chat, archive, import and export"))
+        describe(more, "chats.more", tr("More"), tr("Incognito chat, folders, archive, import and export"))
         more.clicked.connect(lambda: self._more_menu().popup(more.mapToGlobal(QPoint(0, more.height() + 4))))
         row = QHBoxLayout()
         row.setContentsMargins(12, 0, 8, 0)
@@ -288,6 +288,7 @@ class Sidebar(QFrame):
         menu.setObjectName("chats.more_menu")
         entries: tuple[tuple[str, str, Callable[[], None]], ...] = (
             ("incognito", tr("New incognito chat (never saved)"), self.new_incognito),
+            ("folder", tr("New folder"), self._add_folder),
             (
                 "archive",
                 tr("Back to chats") if self._archived else tr("Archived chats"),
@@ -302,6 +303,10 @@ class Sidebar(QFrame):
         menu.addMenu(export_menu(menu, tr("Export all"), self._export_all))
         menu.aboutToHide.connect(menu.deleteLater)
         return menu
+
+    def _add_folder(self) -> None:
+        self.show_archive(on=False)
+        self.list.rename_folder(self._chat_list.folders.add(tr("New folder")).id)
 
     def _export_all(self, kind: "ExportFormat") -> None:
         self.export_asked.emit(kind, ())

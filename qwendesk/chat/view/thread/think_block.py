@@ -4,7 +4,7 @@ import time
 
 from PySide6.QtCore import QRect, QSize, Qt, QTimer
 from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent, QTextCursor
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QSizePolicy, QVBoxLayout, QWidget
 
 from qwendesk.chat.view.answer.text_search import mark_found
 from qwendesk.core.translation import tr
@@ -19,7 +19,7 @@ _INSET = 14
 
 
 class ThinkBlock(QWidget):
-    """Shows thinking while it streams, and collapses when the answer starts."""
+    """Shows the end of the thinking while it streams. What the user opens stays open when the answer starts."""
 
     def __init__(self, turn_id: int) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class ThinkBlock(QWidget):
         self._body.setAccessibleName(tr("Thinking text"))
         self._body_box = QWidget()
         box = QVBoxLayout(self._body_box)
-        box.setContentsMargins(_INSET, 0, _INSET, 14)
+        box.setContentsMargins(_INSET, 6, _INSET, 14)
         box.addWidget(self._body)
 
         self._frame = QFrame()
@@ -53,10 +53,9 @@ class ThinkBlock(QWidget):
         inside.addWidget(self._header)
         inside.addWidget(self._preview)
         inside.addWidget(self._body_box)
-        self._row = QHBoxLayout(self)
-        self._row.setContentsMargins(0, 0, 0, 0)
-        self._row.addWidget(self._frame)
-        self._row.addStretch(0)
+        around = QVBoxLayout(self)
+        around.setContentsMargins(0, 0, 0, 0)
+        around.addWidget(self._frame)
         app_theme().follow(self, self._on_theme)
         self._ticker.start()
         self._arrange()
@@ -86,13 +85,10 @@ class ThinkBlock(QWidget):
             self._preview.show_end_of(self.text)
 
     def end_thinking(self, seconds: float | None = None, tokens: int = 0) -> None:
-        """End the thinking and collapse the block. Later calls only update the figures in the header."""
-        first = self.is_thinking
+        """End the thinking. Later calls only update the figures in the header."""
         self._seconds = seconds if seconds is not None else time.monotonic() - self._began_at
         self._tokens = tokens
         self._ticker.stop()
-        if first:
-            self._header.setChecked(False)
         self._arrange()
         self._update_header()
 
@@ -101,11 +97,8 @@ class ThinkBlock(QWidget):
         self._update_header()
 
     def _arrange(self) -> None:
-        wide = self.is_open or self.is_thinking
         self._preview.setVisible(self.is_thinking and not self.is_open)
         self._body_box.setVisible(self.is_open)
-        self._row.setStretch(0, 1 if wide else 0)
-        self._row.setStretch(1, 0 if wide else 1)
         if self.is_open:
             self._show_text()
 

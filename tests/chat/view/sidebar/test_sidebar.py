@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 from PySide6.QtCore import SIGNAL, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel, QLineEdit, QListView, QWidget
+from PySide6.QtWidgets import QLabel, QLineEdit, QListView, QMenu, QWidget
 
 from qwendesk.core.chats import ChatSummary
 from tests.chat.view.sidebar.chats_desk import ChatsDesk
@@ -54,6 +54,36 @@ async def test_the_keyboard_opens_renames_and_deletes_and_undo_restores(qt_loop:
     chats.desk.click("chats.undo")
     await chats.desk.until(lambda: "Renamed" in chats.titles)
     assert not chats.desk.is_shown("chats.toast")
+
+
+async def test_a_folder_is_made_without_a_chat_and_can_be_named_at_once(qt_loop: object, chats: ChatsDesk) -> None:
+    await chats.ask("One")
+    chats.desk.click("chats.more")
+    menu = chats.desk.find("chats.more_menu", QMenu)
+    next(each for each in menu.actions() if each.objectName() == "chats.more.folder").trigger()
+    menu.close()
+    await chats.desk.until(lambda: chats.desk.has("chats.rename"))
+    editor = chats.desk.find("chats.rename", QLineEdit)
+    assert editor.text() == "New folder"
+    editor.setText("Work")
+    QTest.keyClick(editor, Qt.Key.Key_Return)
+    await chats.desk.until(lambda: "Work" in chats.headings)
+
+
+async def test_an_import_that_succeeds_takes_away_the_error_of_the_one_before(
+    qt_loop: object, chats: ChatsDesk, tmp_path: Path
+) -> None:
+    desk, transfer = chats.desk, chats.desk.parts.chats.transfer
+    (tmp_path / "bad.json").write_text("{}")
+    await transfer._import(tmp_path / "bad.json")
+    assert desk.text_of("banner.title") == "Chats not imported"
+    await chats.ask("One")
+    await transfer._export(tmp_path / "good.json", "json", ())
+    assert not desk.is_shown("banner")
+    desk.window.report("The engine crashed", "Restart it.")
+    await transfer._import(tmp_path / "good.json")
+    assert desk.text_of("banner.title") == "The engine crashed"
+    assert desk.is_shown("banner"), "which has nothing to do with chats"
 
 
 async def test_escape_cancels_renaming(qt_loop: object, chats: ChatsDesk) -> None:
