@@ -195,8 +195,8 @@ FINDINGS: Mapping[tuple[FindingCode, str], FindingText] = types.MappingProxyType
             "warning",
             "not_recommended",
             mark(
-                "The tensor {tensor} of {name} has type {tensor_type}, which this engine doesn't know. Choose another "
-                "quant, or update QwenDesk."
+                "The tensor {tensor} of {name} has type {tensor_type}, which is newer than this engine. Choose another "
+                "quant; a later QwenDesk may read this one."
             ),
         ),
         ("unsupported-arch", "removed-type"): FindingText(
