@@ -187,8 +187,8 @@ def _words(kind: LoadFailureKind, file: str, name: str) -> tuple[str, str]:
             )
         case "unsupported_architecture":
             return tr("Unknown kind of model"), tr(
-                '{0} needs "{1}", which this engine doesn\'t know. A later QwenDesk can load it once llama.cpp does. The '
-                "model card names programs that can now. Or choose another model.",
+                '{0} needs "{1}", which this engine doesn\'t know. A later QwenDesk can load it once llama.cpp does. '
+                "The model card names programs that can now. Or choose another model.",
                 file, name,
             )  # fmt: skip
         case "not_gguf":

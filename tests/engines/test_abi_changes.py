@@ -99,8 +99,12 @@ BAD = {
         "The function llama_sampler_init_temp is now struct llama_sampler * (double) instead of "
         "struct llama_sampler * (float).",
     ),
-    "an array that the worker lays out itself has a new field": (
-        r"(struct llama_token_data \{)", r"\1 int64_t novel;",
+    "a struct passed by value is longer": (
+        r"(struct\s+llama_context\s*\*\s*ctx_other;)", r"\1 int64_t novel;",
+        "The field llama_context_params.novel of type int64 was added.",
+    ),
+    "the elements of an array that the worker lays out itself are longer": (
+        r"(float\s+logit;[^}]*float\s+p;)", r"\1 int64_t novel;",
         "The field llama_token_data.novel of type int64 was added.",
     ),
     "a field is put before others of a struct passed by pointer": (

@@ -109,6 +109,13 @@ def test_a_struct_whose_layout_is_not_certain_is_left_out(body: str) -> None:
     assert "t" in found.structs
 
 
+def test_values_of_an_enum_that_depends_on_the_build_are_left_out() -> None:
+    found = read_headers(["enum e { A,\n#ifdef GGML_USE_NOVEL\nB,\n#endif\nC };", "struct s { enum e kind; };"])
+
+    assert "C" not in found.constants
+    assert "s" not in found.structs
+
+
 def test_packed_structs_are_refused() -> None:
     assert "s" not in read_headers(["struct __attribute__((packed)) s { bool a; int b; };"]).structs
     assert "s" not in read_headers(["struct s { bool a; int b; } __attribute__((packed));"]).structs
