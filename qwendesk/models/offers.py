@@ -67,13 +67,14 @@ class Offers(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def for_purpose(self) -> tuple[Offer, ...]:
-        """The offers with the model and quant for the chosen purpose as the recommended one, which comes first."""
-        choice = self.choice
-        if choice is None or self.purpose == "fast":
-            return self.offers
-        first = msgspec.structs.replace(choice.offer, recommended=choice.quant, is_hero=True)
-        others = (each for each in self.offers if each.id != first.id)
-        return first, *(msgspec.structs.replace(each, is_hero=False) for each in others)
+        """The models for the chosen purpose, the best first, each with the quant for it; then those that don't fit."""
+        choices = self.choices.get(self.purpose, ())
+        chosen = (
+            msgspec.structs.replace(each.offer, recommended=each.quant, is_hero=not place)
+            for place, each in enumerate(choices)
+        )
+        ids = {each.offer.id for each in choices}
+        return *chosen, *(each for each in self.offers if each.id not in ids)
 
     @property
     def quick(self) -> Offer | None:

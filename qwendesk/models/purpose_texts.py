@@ -25,10 +25,18 @@ from qwendesk.models.ranking import COARSE, NEAR_LOSSLESS, THREE_BITS, Offer
 # In the order in which they are offered.
 PURPOSE_TITLES: Final[Mapping[Purpose, str]] = MappingProxyType(
     {
-        "fast": mark("Fast answers"),
-        "deep": mark("Deep answers"),
-        "long": mark("Long context"),
+        "fast": mark("Quick answers"),
+        "deep": mark("Hard questions"),
+        "long": mark("Long texts"),
         "quality": mark("Best quality"),
+    }
+)
+PURPOSE_NOTES: Final[Mapping[Purpose, str]] = MappingProxyType(
+    {
+        "fast": mark("chat without waiting"),
+        "deep": mark("maths, code, logic"),
+        "long": mark("books, many files"),
+        "quality": mark("most exact, slower"),
     }
 )
 # Tokens of thinking before a short answer, for the time that it takes.

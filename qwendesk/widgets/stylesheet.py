@@ -119,6 +119,7 @@ QLabel[chip="info"] { color: @text_info; background: @chip_info; }
 QLabel[chip="accent"] { color: @text_link; background: @chip_accent; }
 QLabel[chip="plain"] { color: @text_dim; background: @chip_plain; }
 QLabel[chip] { border-radius: 6px; padding: @s3 8px; font-size: @12; font-weight: 600; }
+QLabel[chip][small="true"] { padding: 1px 8px; }
 
 QAbstractButton { border-radius: 10px; padding: 0px; }
 QPushButton { background: @card; border: 1px solid @border; padding: @s7 12px; outline: none; }
@@ -262,6 +263,9 @@ QPlainTextEdit[kind="editor"]:focus { border: 1px solid @focus; }
 QFrame[kind="drop"] { background: @drop; border: 2px dashed @drop_border; border-radius: 16px; }
 QFrame[kind="modelcard"] { background: @field; border: 1px solid @border; border-radius: 12px; }
 QFrame[kind="hero"] { background: @field; border: 1px solid @pill_on_border; border-radius: 12px; }
+QFrame[kind="tablerow"] { background: transparent; border: none; border-bottom: 1px solid @divider; }
+QFrame[kind="tablerow"][last="true"] { border: none; }
+QFrame[kind="details"] { background: @window; border: 1px solid @border; border-radius: 10px; }
 QFrame[kind="iconbox"] { background: @card; border: none; border-radius: 10px; }
 QFrame[kind="rule"] { background: @divider; border: none; max-height: 1px; }
 QDialog { background: @window; }

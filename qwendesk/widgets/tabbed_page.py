@@ -7,7 +7,6 @@ from PySide6.QtCore import QEvent, QObject, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QGridLayout,
-    QHBoxLayout,
     QLabel,
     QLayout,
     QPushButton,
@@ -18,15 +17,15 @@ from PySide6.QtWidgets import (
 )
 
 from qwendesk.widgets.buttons import describe
+from qwendesk.widgets.kit import MARGIN, PAGE_WIDTH, centred
 from qwendesk.widgets.layouts import SCROLL_BAR, FlowLayout, steady_scroll_area
 
-_WIDEST = 1136
 # Width in pixels of the scroll bar of a tab that scrolls itself, with the gap before it.
 OWN_SCROLL: Final = 20
 # Pixels below the last thing of a tab.
 BELOW: Final = 24
 _HEAD_GAP = 24
-_MARGIN, _NARROW_MARGIN = 40, 16
+_NARROW_MARGIN = 16
 # Below this width of the page its margins are narrow.
 _NARROW = 800
 
@@ -55,7 +54,6 @@ class TabbedPage(QWidget):
         self._tabs_holder.setAccessibleName(tabs_name)
         self._tabs = FlowLayout(self._tabs_holder, spacing=4)
         holder = QWidget()
-        holder.setMaximumWidth(_WIDEST)
         self._head = QGridLayout(holder)
         self._head.setContentsMargins(0, 0, 0, 0)
         self._head.setHorizontalSpacing(_HEAD_GAP)
@@ -68,7 +66,7 @@ class TabbedPage(QWidget):
         corner.installEventFilter(self)
         self._alerts = QVBoxLayout()
         self._alerts.setContentsMargins(0, 0, 0, 0)
-        head_row = _centred(holder)
+        head_row = centred(holder, PAGE_WIDTH)
         self._margins += [(head_row, SCROLL_BAR), (self._alerts, SCROLL_BAR)]
         self._stack = QStackedWidget()
         column = QVBoxLayout(self)
@@ -98,7 +96,7 @@ class TabbedPage(QWidget):
         self._buttons[key] = button
         self._keys.insert(place, key)
         self._tabs.insertWidget(place, button)
-        frame, row = _framed(widget, _WIDEST if scrolls else _WIDEST + OWN_SCROLL, BELOW if scrolls else 0)
+        frame, row = _framed(widget, PAGE_WIDTH if scrolls else PAGE_WIDTH + OWN_SCROLL, BELOW if scrolls else 0)
         self._margins.append((row, 0 if scrolls else SCROLL_BAR - OWN_SCROLL))
         self._set_margins()
         self._stack.insertWidget(place, steady_scroll_area(frame) if scrolls else frame)
@@ -137,7 +135,7 @@ class TabbedPage(QWidget):
     def _place_tabs(self) -> None:
         """Place the tabs beside the title, or below it if they would wrap there, and the corner where it has room."""
         tabs, margins = self._tabs_holder, self._margins[0][0].contentsMargins()
-        room = min(self.width() - margins.left() - margins.right(), _WIDEST) - 2 * _HEAD_GAP
+        room = min(self.width() - margins.left() - margins.right(), PAGE_WIDTH) - 2 * _HEAD_GAP
         title, corner = self._title.sizeHint().width(), self._corner_width()
         places = (title + tabs.sizeHint().width() + corner > room, title + corner > room)
         if self._places == places:
@@ -153,7 +151,7 @@ class TabbedPage(QWidget):
         return 0 if is_shortened else self._corner.sizeHint().width()
 
     def _set_margins(self) -> None:
-        margin = _MARGIN if self.width() >= _NARROW else _NARROW_MARGIN
+        margin = MARGIN if self.width() >= _NARROW else _NARROW_MARGIN
         for layout, right in self._margins:
             above, below = layout.contentsMargins().top(), layout.contentsMargins().bottom()
             layout.setContentsMargins(margin, above, margin + right, below)
@@ -168,17 +166,7 @@ def _framed(widget: QWidget, widest: int, below: int) -> tuple[QWidget, QLayout]
     """Return `widget` in a column of at most `widest` pixels, and the layout that gets the page's margins."""
     holder = QWidget()
     holder.setProperty("kind", "column")
-    widget.setMaximumWidth(widest)
-    row = _centred(widget)
+    row = centred(widget, widest)
     row.setContentsMargins(0, 4, 0, below)
     holder.setLayout(row)
     return holder, row
-
-
-def _centred(widget: QWidget) -> QHBoxLayout:
-    row = QHBoxLayout()
-    row.setContentsMargins(0, 0, 0, 0)
-    row.addStretch(1)
-    row.addWidget(widget, 1000)
-    row.addStretch(1)
-    return row

@@ -12,7 +12,7 @@ from qwendesk.models.view.downloads_tab import DownloadsTab
 from qwendesk.models.view.for_this_pc import ForThisPc
 from qwendesk.models.view.model_actions import ModelActions
 from qwendesk.models.view.my_models import MyModels
-from qwendesk.models.view.offer_texts import pc_text
+from qwendesk.models.view.offer_texts import pc_text, short_pc_text
 from qwendesk.models.view.search_tab import SearchTab
 from qwendesk.widgets.bind import bind_field
 from qwendesk.widgets.navigation import Navigation
@@ -56,6 +56,6 @@ class ModelsPage(TabbedPage):
         self.set_tab_title("downloads", tr("Downloads · {0}", count) if count else tr("Downloads"))
 
     def _show_machine(self, pc: Pc) -> None:
-        """Show this PC at the right: "RTX 3090, 24 GB (1 GB reserved) · 64 GB RAM"."""
-        self._machine.setText(pc_text(pc))
-        self._machine.setToolTip(self._machine.text())
+        """Show this PC at the right: "RTX 3090 with 24 GB · 64 GB RAM". Its tooltip tells what is reserved."""
+        self._machine.setText(short_pc_text(pc))
+        self._machine.setToolTip(pc_text(pc))

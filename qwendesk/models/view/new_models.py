@@ -1,26 +1,27 @@
 """The part New of For this PC: the models that came after the catalog, each with what it needs and whether it runs."""
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QFrame, QLabel, QWidget
 
+from qwendesk.core.number_format import show_date
 from qwendesk.core.translation import tr
 from qwendesk.core.units import show_bytes
 from qwendesk.models.model_list import FileStatuses
 from qwendesk.models.new_models import NewOffer
 from qwendesk.models.view.file_button import show_file_status
-from qwendesk.models.view.file_table import fit_chip, small_label
-from qwendesk.models.view.offer_texts import new_facts_text, new_model_texts, no_fit_text
-from qwendesk.widgets.buttons import TextButton, describe
-from qwendesk.widgets.layouts import DensitySpacing, FlowLayout, ResponsivePairLayout, horizontal_group, widget_with
-from qwendesk.widgets.text_layout import WrappingLabel
+from qwendesk.models.view.file_table import fit_chip
+from qwendesk.models.view.offer_texts import new_facts_text, new_model_texts, new_summary_text, no_fit_text
+from qwendesk.widgets.buttons import IconButton, TextButton, describe
+from qwendesk.widgets.kit import LIST_PADDING, button, column, label, paragraph, row
+from qwendesk.widgets.layouts import FlowLayout, ResponsivePairLayout, widget_with
 
 # Least width in pixels of the name with its facts, and of the text next to the buttons.
-_LEAST_NAME, _LEAST_TEXT = 480, 360
+_LEAST_NAME, _LEAST_TEXT = 280, 360
 # Longest name in characters.
 _LONGEST_NAME = 40
 
 
-class NewModelsList(QWidget):
+class NewModelsList(QFrame):
     """Hidden while nothing is new. The signals carry a NewOffer."""
 
     download_asked = Signal(object)
@@ -33,17 +34,10 @@ class NewModelsList(QWidget):
         self._cards: list[NewModelCard] = []
         self._statuses = FileStatuses()
         self.setObjectName("models.new")
-        title = QLabel(tr("New"))
-        title.setProperty("kind", "heading")
+        self.setProperty("kind", "modelcard")
         self.setAccessibleName(tr("New models"))
-        about = small_label(tr("Models that came after this catalog, as the last check for updates found them."))
-        about.setWordWrap(True)
-        self._list = QVBoxLayout(self)
-        self._list.setContentsMargins(0, 0, 0, 0)
-        self._list.setSpacing(12)
-        DensitySpacing(self._list)
-        self._list.addWidget(title)
-        self._list.addWidget(about)
+        self._list = column(spacing=0, margins=(1, 1, 1, 1))
+        self.setLayout(self._list)
         self.hide()
 
     def show_offers(self, offers: tuple[NewOffer, ...]) -> None:
@@ -56,6 +50,8 @@ class NewModelsList(QWidget):
             card.setParent(None)
             card.deleteLater()
         self._cards = [NewModelCard(offer) for offer in offers]
+        for card in self._cards[-1:]:
+            card.setProperty("last", "true")
         for card in self._cards:
             card.download_asked.connect(self.download_asked)
             card.files_asked.connect(self.files_asked)
@@ -81,67 +77,86 @@ class NewModelCard(QFrame):
         self._offer, model = offer, offer.model
         self._download: TextButton | None = None
         self.setObjectName(f"models.new.{model.repo}")
-        self.setProperty("kind", "modelcard")
+        self.setProperty("kind", "tablerow")
         self.setAccessibleName(tr("New: {0}", model.name))
-        text = QLabel("\n".join(new_model_texts(offer)))
-        text.setObjectName(f"models.new.text.{model.repo}")
-        text.setProperty("kind", "dim")
-        text.setTextFormat(Qt.TextFormat.PlainText)
-        text.setWordWrap(True)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(18, 14, 18, 14)
-        column.setSpacing(8)
-        DensitySpacing(column)
-        column.addLayout(ResponsivePairLayout(self._title(), self._fit(), least=_LEAST_NAME))
-        column.addLayout(ResponsivePairLayout(text, self._buttons(), least=_LEAST_TEXT))
+        self._details = self._make_details()
+        self._details.hide()
+        head = ResponsivePairLayout(self._words(), self._buttons(), least=_LEAST_NAME, spacing=12)
+        self.setLayout(column(head, self._details, margins=(LIST_PADDING, 8, 12, 8)))
 
     def show_statuses(self, statuses: FileStatuses) -> None:
         item = self._offer.item
         if self._download is not None and item is not None:
             show_file_status(self._download, statuses, self._offer.model.repo, item.path)
 
-    def _title(self) -> QWidget:
-        chip = QLabel(tr("New files") if self._offer.known else tr("New"))
-        chip.setProperty("chip", "accent")
-        name = WrappingLabel(_title_of(self._offer.model.name))
-        name.setProperty("kind", "heading")
-        facts = WrappingLabel(new_facts_text(self._offer))
-        facts.setProperty("kind", "dim")
+    def _words(self) -> QWidget:
+        """Return the name with a chip, and below it whether the model fits."""
+        model = self._offer.model
         title = FlowLayout()
-        for widget in (chip, name, facts):
-            if isinstance(widget, WrappingLabel):
-                widget.setTextFormat(Qt.TextFormat.PlainText)
+        name = label(_title_of(model.name), "strong", wraps=True)
+        found = tr("New files") if self._offer.known else tr("Found {0}", show_date(model.created))
+        is_unknown = self._offer.item is None and (model.facts is not None or bool(model.errors))
+        chip = label(tr("Not supported by this engine yet") if is_unknown else found, chip="plain")
+        for widget in (name, chip):
             title.addWidget(widget)
-        return widget_with(title)
-
-    def _fit(self) -> QLabel:
-        item = self._offer.item
-        if item is not None and item.fit is not None:
-            fit = fit_chip(item.fit)
-        else:
-            fit = WrappingLabel(no_fit_text(self._offer.model))
-            fit.setProperty("chip", "warn")
-        fit.setObjectName(f"models.new.fit.{self._offer.model.repo}")
-        return fit
+        summary = label(new_summary_text(self._offer), "dim", name=f"models.new.summary.{model.repo}", wraps=True)
+        return widget_with(column(title, summary, spacing=2))
 
     def _buttons(self) -> QWidget:
         offer, model = self._offer, self._offer.model
-        card = TextButton(tr("Model card"), kind="link")
-        tip = tr("Open it in the browser")
-        describe(card, f"models.new.page.{model.repo}", tr("Model card of {0}", model.name), tip)
-        card.clicked.connect(lambda: self.card_asked.emit(offer))
-        files = TextButton(tr("See files"), kind="link")
-        tip = tr("See its files and whether they fit")
-        describe(files, f"models.new.open.{model.repo}", tr("See the files of {0}", model.repo), tip)
+        files = button(
+            tr("Look at it"), f"models.new.open.{model.repo}",
+            said=tr("See the files of {0}", model.repo), tip=tr("See its files and whether they fit"),
+        )  # fmt: skip
         files.clicked.connect(lambda: self.files_asked.emit(offer))
+        self._open = IconButton("down")
+        tip = tr("Licence, model card and the file for this PC")
+        describe(self._open, f"models.new.details.{model.repo}", tr("Details of {0}", model.name), tip)
+        self._open.clicked.connect(self.toggle)
+        return widget_with(row(files, self._open))
+
+    def toggle(self) -> None:
+        """Open or close the details."""
+        self._details.setVisible(not self._details.isVisibleTo(self))
+        self._open.themed.show("up" if self._details.isVisibleTo(self) else "down")
+
+    def _make_details(self) -> QFrame:
+        model = self._offer.model
+        facts = label(new_facts_text(self._offer), "dim", wraps=True)
+        text = paragraph("\n".join(new_model_texts(self._offer)), name=f"models.new.text.{model.repo}", selectable=True)
+        inside = column(
+            ResponsivePairLayout(facts, self._fit(), least=_LEAST_NAME),
+            ResponsivePairLayout(text, self._links(), least=_LEAST_TEXT),
+            margins=(LIST_PADDING, 12, LIST_PADDING, 12),
+        )
+        details = QFrame()
+        details.setProperty("kind", "details")
+        details.setLayout(inside)
+        return details
+
+    def _fit(self) -> QLabel:
+        item, name = self._offer.item, f"models.new.fit.{self._offer.model.repo}"
+        if item is None or item.fit is None:
+            return label(no_fit_text(self._offer.model), name=name, chip="plain")
+        fit = fit_chip(item.fit)
+        fit.setObjectName(name)
+        return fit
+
+    def _links(self) -> QWidget:
+        offer, model = self._offer, self._offer.model
+        card = button(
+            tr("Model card"), f"models.new.page.{model.repo}", kind="link",
+            said=tr("Model card of {0}", model.name), tip=tr("Open it in the browser"),
+        )  # fmt: skip
+        card.clicked.connect(lambda: self.card_asked.emit(offer))
         item = offer.item
         if item is None or item.fit is None or not item.fit.fits:
-            return horizontal_group(card, files)
-        self._download = TextButton(tr("Download"))
-        text = tr("Download {0} {1}, {2}", model.name, item.quant, show_bytes(item.n_bytes + item.mmproj_bytes))
-        describe(self._download, f"models.new.download.{model.repo}", text)
+            return widget_with(row(card))
+        size = show_bytes(item.n_bytes + item.mmproj_bytes)
+        said = tr("Download {0} {1}, {2}", model.name, item.quant, size)
+        self._download = button(tr("Download"), f"models.new.download.{model.repo}", said=said)
         self._download.clicked.connect(lambda: self.download_asked.emit(offer))
-        return horizontal_group(card, files, self._download)
+        return widget_with(row(card, self._download))
 
 
 def _title_of(name: str) -> str:

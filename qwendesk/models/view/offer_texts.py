@@ -5,16 +5,14 @@ from typing import Final
 
 from qwendesk.core.devices import short_card_name
 from qwendesk.core.number_format import show_count, show_date, show_decimal
-from qwendesk.core.translation import join_list, join_sentences, tr, tr_n, unbroken
+from qwendesk.core.translation import join_list, join_sentences, tr, tr_n
 from qwendesk.core.units import GIB, show_bytes, show_duration, show_reported, show_tokens
 from qwendesk.hub.catalog_schema import CatalogModel, Licence, Quality, SpeedReport
 from qwendesk.hub.download_queue import DownloadItem
 from qwendesk.models.fit import FitLabel, Pc
 from qwendesk.models.new_models import NewModel, NewOffer, files_note, why_not_loaded
-from qwendesk.models.offers import Offers
 from qwendesk.models.purposes import LARGE_B, Choice
 from qwendesk.models.ranking import Offer, QuantOffer
-from qwendesk.models.view.speed_texts import expected_text, measured_text
 
 # A GPU that may use this share of the memory may use practically all of it.
 _MOST_OF_IT: Final = 0.9
@@ -88,6 +86,19 @@ def fit_word(fit: FitLabel) -> tuple[str, str]:
             return tr("Fit unknown"), "plain"
 
 
+def fit_place(fit: FitLabel) -> tuple[str, str, str]:
+    """Return whether a file fits in a word, where it is in memory, and the tone: "good", "warn", "off" or "plain"."""
+    if fit.kind == "unknown":
+        return tr("Not known"), "", "plain"
+    if not fit.fits:
+        return tr("Too large"), tr("needs {0}", show_bytes(fit.ram_bytes)), "off"
+    if fit.is_tight:
+        return tr("Tight"), tr("{0} GB left", _free_gb(fit)), "warn"
+    if fit.kind == "vram":
+        return tr("Fits"), tr("in shared memory") if fit.is_unified else tr("on the GPU"), "good"
+    return tr("Fits"), tr("in RAM") if fit.kind == "cpu" else tr("GPU and RAM"), "good"
+
+
 def fit_details(fit: FitLabel) -> str:
     """Return the tooltip of a fit label, with all numbers."""
     on_gpu, in_ram = _used_of(fit.gpu_bytes, fit.gpu_room_bytes), _used_of(fit.ram_bytes, fit.ram_room_bytes)
@@ -123,19 +134,6 @@ def model_facts_text(model: CatalogModel, *, with_pictures: bool) -> str:
     is_mixture = bool(model.hyperparameters.expert_count)
     text = tr("{0} total, {1} active", size, _billions(model.active_params_b)) if is_mixture else tr("{0} dense", size)
     return " · ".join((text, *((tr("sees pictures"),) if with_pictures else ()), model.licence.name))
-
-
-def about_text(offer: Offer, offers: Offers, measured_tok_s: float | None) -> str:
-    """Return what the model is for and its speed. The catalog's texts assume a GPU.
-
-    The speed is the one that was measured on this PC, or else the expected one.
-    """
-    model = offer.model
-    purpose = model.purpose if offers.pc.gpus else model.cpu_purpose or model.purpose
-    expected = unbroken(expected_text(offer, offer.recommended))
-    speed = measured_text(measured_tok_s) if measured_tok_s is not None else expected
-    lines = tr(purpose), table_text(offer.recommended.fit) if offer.recommended is not None else "", speed
-    return join_sentences(*lines)
 
 
 def table_text(fit: FitLabel) -> str:
@@ -363,6 +361,17 @@ def rate_text(item: DownloadItem) -> str:
     rate = tr("{0} MB/s", show_decimal(item.bytes_per_s / 1e6, 1)) if item.bytes_per_s else item.note
     left = tr("{0} left", show_duration(item.seconds_left)) if item.seconds_left is not None else ""
     return " · ".join(part for part in (rate, left) if part)
+
+
+def new_summary_text(offer: NewOffer) -> str:
+    """Return whether a new model fits and how large it is, or why it can't be loaded, in a line."""
+    item = offer.item
+    if item is None or item.fit is None:
+        return why_not_loaded(offer.model) or no_fit_text(offer.model)
+    word, place, _ = fit_place(item.fit)
+    fit = tr("{0} {1}", word, place) if item.fit.kind in ("vram", "experts", "layers", "cpu") else word
+    size = show_bytes(item.n_bytes + item.mmproj_bytes)
+    return join_sentences(tr("{0}: {1}.", fit, size), tr("QwenDesk hasn't tested it."))
 
 
 def new_facts_text(offer: NewOffer) -> str:

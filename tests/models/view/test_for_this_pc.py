@@ -5,36 +5,29 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from qwendesk.core.failures import EngineExit
 from qwendesk.core.translation import unbroken
 from qwendesk.core.units import GIB, show_rate
 from qwendesk.engine.state import Phase
 from qwendesk.models.model_list import FileStatuses
-from qwendesk.models.view.for_this_pc import ForThisPc
+from qwendesk.models.view.offer_row import OfferRow
 from qwendesk.widgets.theme_keeper import ThemeChoice, app_theme, current_theme
 from tests.app.test_languages import settle
 from tests.fakes.engine import FakeEngineClient
+from tests.models.view.offers_desk import (
+    HERO,
+    MEASURED,
+    PATH,
+    REPO,
+    open_results,
+    open_tab,
+    show_all,
+    shown_models,
+    tab_of,
+)
 from tests.window_desk import Desk
-
-HERO, MEASURED = "Qwen3.6-35B-A3B", "Qwen3.5-35B-A3B"
-REPO = f"unsloth/{HERO}-GGUF"
-PATH = f"{HERO}-UD-IQ4_XS.gguf"
-
-
-def tab_of(desk: Desk) -> ForThisPc:
-    tab = desk.window.findChild(ForThisPc)
-    assert tab is not None
-    return tab
-
-
-async def open_tab(make_desk: Callable[[], Desk]) -> Desk:
-    desk = make_desk()
-    desk.click("rail.models")
-    desk.parts.tasks.start(desk.parts.services.models.offers.update())
-    await desk.until(lambda: desk.is_shown(f"models.download.{HERO}"))
-    return desk
 
 
 @pytest.fixture
@@ -42,32 +35,69 @@ def desk(qt_loop: asyncio.Runner, make_desk: Callable[[], Desk]) -> Desk:
     return qt_loop.run(open_tab(make_desk))
 
 
-async def test_one_card_is_recommended_with_its_fit(desk: Desk) -> None:
-    assert desk.find(f"models.card.{HERO}", QFrame).property("kind") == "hero"
-    fit = desk.text_of(f"models.fit.{HERO}")
-    assert fit.startswith("Fits in VRAM with vision: ")
-    assert "of 23.0 GB at 128K" in fit
-    assert desk.text_of("models.machine").startswith("RTX 3090, 24 GB (1.0 GB reserved)")
-    cards = [each for each in desk.window.findChildren(QFrame) if each.property("kind") == "hero"]
-    assert len([each for each in cards if each.objectName().startswith("models.card.")]) == 1
+async def test_one_row_is_recommended_with_its_speed_length_fit_and_size(desk: Desk) -> None:
+    words = {each: desk.text_of(f"models.{each}.{HERO}") for each in ("speed", "length", "fit", "place", "size")}
+    assert words == {
+        "speed": "118 tok/s",
+        "length": "330 pages",
+        "fit": "Fits",
+        "place": "on the GPU",
+        "size": "17.3 GB",
+    }
+    assert "23.0 GB" in desk.find(f"models.fit.{HERO}", QLabel).parentWidget().toolTip()
+    assert desk.text_of("models.machine").startswith("RTX 3090 with 24 GB")
+    buttons = [each for each in tab_of(desk).findChildren(QPushButton) if each.property("kind") == "primary"]
+    assert [each.objectName() for each in buttons if each.isVisible()] == [f"models.download.{HERO}"]
+
+
+async def test_best_models_come_first_and_the_others_on_demand(desk: Desk) -> None:
+    offers = desk.parts.services.models.offers.state.value
+    best = [each.offer.id for each in offers.choices["fast"]]
+    assert shown_models(desk) == best[:4]
+    assert desk.text_of("models.pc.status") == f"The best 4 of {len(offers.offers)} models for quick answers"
+    n_more = len(offers.offers) - 4
+    assert desk.text_of("models.more") == f"Show {n_more} more: smaller, slower or too large for this PC"
+    desk.click("models.more")
+    assert shown_models(desk)[: len(best)] == best
+    assert set(shown_models(desk)) == {each.id for each in offers.offers}
+    desk.click("models.more")
+    assert shown_models(desk) == best[:4]
+
+
+async def test_model_that_is_too_large_says_so_and_has_no_button(
+    make_desk: Callable[[], Desk], client: FakeEngineClient
+) -> None:
+    desk = make_desk()
+    desk.parts.services.models.offers._ram_bytes = 8 * GIB
+    desk.click("rail.models")
+    offers = await desk.parts.services.models.offers.update()
+    show_all(desk)
+    large = next(each for each in offers.offers if each.recommended is None)
+    assert desk.text_of(f"models.fit.{large.id}") == "Too large"
+    assert desk.text_of(f"models.place.{large.id}").startswith("needs ")
+    assert not desk.is_shown(f"models.download.{large.id}")
 
 
 async def test_a_model_that_another_program_runs_faster_says_so(desk: Desk) -> None:
-    """Only its card: the speeds of all other models are comparable."""
-    notes = [each for each in desk.window.findChildren(QLabel) if each.objectName().startswith("models.engines.")]
-    assert [each.objectName() for each in notes if each.isVisible()] == ["models.engines.Qwen3.8-Flash-Next"]
-    assert "Strata" in notes[0].text()
-    assert "llama.cpp's" in notes[0].text()
+    """Only its details: the speeds of all other models are comparable."""
+    show_all(desk)
+    for model, has_note in (("Qwen3.8-Flash-Next", True), (HERO, False)):
+        desk.click(f"models.open.{model}")
+        advice = desk.text_of(f"models.advice.{model}")
+        assert ("Strata" in advice) is has_note
+        assert ("llama.cpp's" in advice) is has_note
 
 
-async def test_a_licence_that_restricts_is_on_the_card_with_the_download_button(desk: Desk) -> None:
-    """The licence of other models is only named."""
+async def test_a_licence_that_restricts_is_marked_in_the_row_with_the_download_button(desk: Desk) -> None:
+    """The licence of other models is only named, in the details."""
     model = "Qwen3.8-Flash-Next"
+    show_all(desk)
     assert desk.is_shown(f"models.licence.{model}")
-    assert "needs a separate licence" in desk.text_of(f"models.licence.{model}")
-    assert not desk.has(f"models.licence.{HERO}")
-    texts = [label.text() for label in desk.find(f"models.card.{HERO}", QFrame).findChildren(QLabel)]
-    assert any(text.endswith("· Apache 2.0") for text in texts)
+    assert "needs a separate licence" in desk.find(f"models.licence.{model}", QLabel).toolTip()
+    assert not desk.is_shown(f"models.licence.{HERO}")
+    for each, words in ((model, "needs a separate licence"), (HERO, "Apache 2.0")):
+        desk.click(f"models.open.{each}")
+        assert words in desk.text_of(f"models.terms.{each}")
 
 
 async def test_download_button_downloads_with_the_vision_file_if_chosen(
@@ -95,7 +125,7 @@ async def test_download_button_downloads_with_the_vision_file_if_chosen(
 async def test_other_uploaders_are_named_below_the_quants_and_lead_to_their_files(desk: Desk) -> None:
     other = "bartowski/Qwen_Qwen3.5-35B-A3B-GGUF"
     desk.parts.services.settings.change({"offline": True})
-    desk.click(f"models.open.{MEASURED}")
+    open_results(desk, MEASURED)
     assert "Never had the fault of Unsloth" in desk.text_of(f"models.other.{other}")
     desk.click(f"models.other.open.{other}")
     opened = desk.parts.services.models.search.state
@@ -108,6 +138,7 @@ async def test_other_uploaders_are_named_below_the_quants_and_lead_to_their_file
 
 
 async def test_why_names_quality_and_sources(desk: Desk) -> None:
+    desk.click(f"models.open.{MEASURED}")
     assert not desk.is_shown(f"models.reasons.{MEASURED}")
     desk.click(f"models.why.{MEASURED}")
     text = desk.text_of(f"models.reasons.{MEASURED}")
@@ -119,30 +150,30 @@ async def test_why_names_quality_and_sources(desk: Desk) -> None:
 
 
 async def test_table_has_every_quant_and_reasons_against_it(desk: Desk) -> None:
-    desk.click(f"models.open.{MEASURED}")
+    open_results(desk, MEASURED)
     offer = desk.parts.services.models.offers.state.value.find(MEASURED)
     assert offer is not None
     assert all(desk.has(f"models.get.{MEASURED}.{quant.quant}") for quant in offer.quants)
-    labels = [label.text() for label in desk.find(f"models.card.{MEASURED}", QFrame).findChildren(QLabel)]
+    labels = [label.text() for label in desk.find(f"models.card.{MEASURED}", QWidget).findChildren(QLabel)]
     assert any("UD-Q4_K_L is 0.5 GB smaller" in text for text in labels)
     desk.click(f"models.open.{MEASURED}")
     assert not desk.is_shown(f"models.get.{MEASURED}.Q8_0")
 
 
 async def test_measured_speed_replaces_the_estimate(desk: Desk, tmp_path: Path) -> None:
-    desk.click(f"models.open.{HERO}")
-    reported = desk.text_of(f"models.about.{HERO}")
-    assert unbroken("118 tok/s at 10K (RTX 3090, CUDA, Qwen3.5-35B-A3B UD-IQ4_XS)") in reported
+    open_results(desk, HERO)
+    reported = desk.find(f"models.expect.{HERO}", QLabel).toolTip()
+    assert "118 tok/s at 10K (RTX 3090, CUDA, Qwen3.5-35B-A3B UD-IQ4_XS)" in reported
     desk.click("rail.chat")
     desk.window.load_model(str(tmp_path / PATH))
     await desk.until(lambda: desk.parts.engine.state.phase is Phase.READY)
     await desk.ask(" ".join(f"word{number}" for number in range(40)))
     measured = desk.parts.services.models.speeds.value[PATH]
     desk.click("rail.models")
-    assert desk.text_of(f"models.about.{HERO}").endswith(unbroken(f"Measured here: {show_rate(measured)} tok/s"))
+    assert desk.text_of(f"models.speed.{HERO}") == f"{show_rate(measured)} tok/s"
+    assert desk.text_of(f"models.expect.{HERO}") == unbroken(f"{show_rate(measured)} tok/s, measured here")
     labels = [label.text() for label in desk.find(f"models.quants.{HERO}", QWidget).findChildren(QLabel)]
     assert len([label for label in labels if "measured here" in label]) == 1
-    desk.click(f"models.why.{HERO}")
     assert "Speed: measured on this PC" in desk.text_of(f"models.reasons.{HERO}")
 
 
@@ -157,24 +188,24 @@ async def test_fit_that_leaves_little_ram_is_shown_as_tight(
     for offer, is_tight in ((tight, True), (roomy, False)):
         assert offer.recommended is not None
         assert offer.recommended.fit.is_tight is is_tight
-        desk.click(f"models.open.{offer.id}")
-        card = desk.find(f"models.card.{offer.id}", QFrame)
-        chip = desk.find(f"models.fit.{offer.id}", QLabel)
-        start, tone = ("Tight: leaves ", "warn") if is_tight else ("Fits in RAM: ", "good")
-        chips = [label for label in card.findChildren(QLabel) if label.text() == chip.text()]
-        assert len(chips) >= 2, "the table says the same as the card"
-        assert all(each.text().startswith(start) and each.property("chip") == tone for each in chips)
+        open_results(desk, offer.id)
+        word, tone = ("Tight", "warn") if is_tight else ("Fits", "good")
+        assert desk.text_of(f"models.fit.{offer.id}") == word
+        assert desk.is_shown(f"models.tight.{offer.id}") is is_tight
+        start = "Tight: leaves " if is_tight else "Fits in RAM: "
+        chips = desk.find(f"models.quants.{offer.id}", QWidget).findChildren(QLabel)
+        assert any(each.text().startswith(start) and each.property("chip") == tone for each in chips)
 
 
 @pytest.mark.parametrize("theme", ["dark", "light"])
 async def test_download_buttons_of_the_table_look_like_buttons_unless_disabled(desk: Desk, theme: ThemeChoice) -> None:
     app_theme().choose(theme)
-    desk.click(f"models.open.{HERO}")
+    open_results(desk, HERO)
     await settle()
     button = desk.find(f"models.get.{HERO}.UD-Q4_K_XL", QPushButton)
-    card = current_theme()["field"].lower()
+    ground = current_theme()["window"].lower()
     enabled = button.grab().toImage()
-    assert enabled.pixelColor(6, enabled.height() // 2).name() == current_theme()["card"].lower() != card
+    assert enabled.pixelColor(6, enabled.height() // 2).name() == current_theme()["card"].lower() != ground
     button.setEnabled(False)
     disabled = button.grab().toImage()
     assert disabled.pixelColor(6, disabled.height() // 2).alpha() == 0
@@ -182,13 +213,14 @@ async def test_download_buttons_of_the_table_look_like_buttons_unless_disabled(d
 
 async def test_quants_that_do_not_fit_are_folded_below_those_that_do(desk: Desk) -> None:
     desk.parts.services.models.offers._ram_bytes = 8 * GIB
-    desk.click("models.pc.again")
-    await desk.until(lambda: desk.parts.services.models.offers.state.value.pc.ram_bytes == 8 * GIB)
+    await desk.parts.services.models.offers.refresh()
     offer = desk.parts.services.models.offers.state.value.find(HERO)
     assert offer is not None
     too_large = [quant.quant for quant in offer.quants if not quant.fit.fits]
     fitting = [quant.quant for quant in offer.quants if quant.fit.fits]
-    desk.click(f"models.open.{HERO}")
+    if not desk.has(f"models.open.{HERO}"):
+        show_all(desk)
+    open_results(desk, HERO)
     await settle()
     fold = f"models.quants.{HERO}.fold"
     assert desk.text_of(fold) == f"Show {len(too_large)} that don't fit"
@@ -201,7 +233,7 @@ async def test_quants_that_do_not_fit_are_folded_below_those_that_do(desk: Desk)
 
 
 async def test_the_table_begins_with_the_quants_that_are_fastest_here(desk: Desk) -> None:
-    desk.click(f"models.open.{HERO}")
+    open_results(desk, HERO)
     await settle()
     offer = desk.parts.services.models.offers.state.value.find(HERO)
     assert offer is not None
@@ -234,7 +266,7 @@ async def test_status_without_gpu_says_so(make_desk: Callable[[], Desk], client:
     desk.parts.tasks.start(desk.parts.services.models.offers.update())
     await desk.until(lambda: desk.parts.services.models.offers.state.value.state == "ready")
     assert "No usable GPU" in desk.text_of("models.pc.status")
-    cards = [card for card in desk.window.findChildren(QFrame) if card.objectName().startswith("models.card.")]
+    cards = desk.window.findChildren(OfferRow)
     texts = [label.text() for card in cards for label in card.findChildren(QLabel)]
     assert texts
     assert not [text for text in texts if "VRAM" in text or "video memory" in text or "GPUs" in text]
@@ -287,11 +319,12 @@ async def test_download_without_a_connection_can_be_retried(desk: Desk, monkeypa
 
 
 async def test_changed_reserve_updates_the_offers(desk: Desk) -> None:
-    assert "of 23.0 GB" in desk.text_of(f"models.fit.{HERO}")
+    machine = desk.find("models.machine", QLabel)
+    assert "1.0 GB reserved" in machine.toolTip()
     desk.parts.services.settings.change({"reserve_gb": 4.0})
     try:
         await desk.until(lambda: desk.parts.services.models.offers.state.value.pc.reserve_bytes == 4 * GIB)
-        assert "4.0 GB reserved" in desk.text_of("models.machine")
+        assert "4.0 GB reserved" in machine.toolTip()
     finally:
         desk.parts.services.settings.change({"reserve_gb": 1.0})
     await desk.until(lambda: desk.parts.services.models.offers.state.value.pc.reserve_bytes == GIB)

@@ -47,6 +47,7 @@ async def show_everything(desk: Desk) -> None:
     desk.parts.tasks.start(services.offers.update())
     desk.click("rail.models")
     await desk.until(lambda: desk.is_shown(f"models.open.{HERO}"))
+    desk.click("models.more")
     desk.click(f"models.open.{HERO}")
     desk.click(f"models.why.{HERO}")
     hits = (

@@ -58,6 +58,7 @@ async def test_new_models_are_shown_after_the_recommended_one(hub: FakeHub, desk
 
     assert "3 models are new." in desk.text_of(LINE)
     assert desk.text_of(f"models.new.fit.{REPO}").startswith("Fits in VRAM with vision: ")
+    assert desk.text_of(f"models.new.summary.{REPO}") == "Fits on the GPU: 17.3 GB. QwenDesk hasn't tested it."
     text = desk.text_of(f"models.new.text.{REPO}")
     assert text.splitlines() == [
         "For this PC: Q4_K_M, 17.3 GB with vision file.",
@@ -69,6 +70,7 @@ async def test_new_models_are_shown_after_the_recommended_one(hub: FakeHub, desk
     assert desk.text_of(f"models.new.fit.{UNKNOWN}") == "Can't be loaded here"
     unknown = desk.text_of(f"models.new.text.{UNKNOWN}")
     assert unknown.startswith("It needs a newer engine: this one doesn't know its architecture, qwen4.")
+    assert desk.text_of(f"models.new.summary.{UNKNOWN}").startswith("It needs a newer engine: ")
     assert not desk.has(f"models.new.download.{UNKNOWN}")
     assert "A table of " in desk.text_of(f"models.new.text.{TABLE}")
     hero, new = desk.find("models.download.Qwen3.6-35B-A3B", QWidget), desk.find("models.new", QWidget)
@@ -82,6 +84,8 @@ async def test_buttons_open_its_card_its_files_and_its_download(
     await check(desk)
     opened: list[str] = []
     monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: opened.append(url.toString()))
+    assert not desk.is_shown(f"models.new.page.{REPO}"), "the row tells only whether it fits"
+    desk.click(f"models.new.details.{REPO}")
     desk.click(f"models.new.page.{REPO}")
     assert opened == [f"{hub.endpoint}/Qwen/{NAME}"]
 

@@ -5,12 +5,13 @@ from collections.abc import Callable
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QFrame, QPushButton
+from PySide6.QtWidgets import QComboBox, QPushButton, QRadioButton, QWidget
 
 from qwendesk.core.units import GIB
 from qwendesk.models.offers import Offers
 from qwendesk.models.purposes import PURPOSES
+from qwendesk.models.view.offer_row import OfferRow
+from qwendesk.widgets.tab_order import tab_stops_in
 from tests.fakes.engine import FakeEngineClient
 from tests.window_desk import Desk
 
@@ -34,13 +35,13 @@ def offers_of(desk: Desk) -> Offers:
 
 
 def hero_cards(desk: Desk) -> list[str]:
-    prefix = "models.card."
-    cards = [each for each in desk.window.findChildren(QFrame) if each.objectName().startswith(prefix)]
-    return [each.objectName().removeprefix(prefix) for each in cards if each.property("kind") == "hero"]
+    """The models whose row is marked as recommended."""
+    rows = [each for each in desk.window.findChildren(OfferRow) if each.isVisible()]
+    return [each.offer.id for each in rows if each.offer.is_hero]
 
 
 def checked(desk: Desk) -> list[str]:
-    return [each for each in PURPOSES if desk.find(f"models.purpose.{each}", QPushButton).isChecked()]
+    return [each for each in PURPOSES if desk.find(f"models.purpose.{each}", QRadioButton).isChecked()]
 
 
 async def test_fast_is_chosen_at_first_and_recommends_what_the_first_start_does(desk: Desk) -> None:
@@ -64,12 +65,13 @@ async def test_each_purpose_recommends_the_first_of_its_ranking(desk: Desk, with
         model = best.offer.id
         found.add((model, best.quant.quant))
         assert hero_cards(desk) == [model]
-        assert desk.text_of(f"models.open.{model}").startswith(f"{best.quant.quant} ")
+        desk.click(f"models.open.{model}")
+        assert desk.find(f"models.file.{model}", QComboBox).currentText().startswith(f"{best.quant.quant} ")
         advice = desk.text_of(f"models.advice.{model}")
         assert best.reason in advice
         assert best.drawback in advice
         assert ("load options" in advice) is (best.options.aim == "long_context")
-        assert ("with vision file" in desk.text_of(f"models.open.{model}")) is with_pictures
+        assert ("with vision file" in desk.find(f"models.download.{model}", QPushButton).toolTip()) is with_pictures
         desk.click(f"models.why.{model}")
         why = desk.text_of(f"models.reasons.{model}")
         assert all(each.source in why and each.date in why for each in best.offer.benchmarks)
@@ -89,12 +91,16 @@ async def test_the_purpose_is_kept_when_the_pc_is_planned_again(desk: Desk) -> N
 
 
 async def test_a_purpose_is_chosen_with_the_keyboard(desk: Desk) -> None:
-    for purpose in PURPOSES:
-        button = desk.find(f"models.purpose.{purpose}", QPushButton)
-        assert button.focusPolicy() & Qt.FocusPolicy.TabFocus
-        assert button.accessibleName()
-        QTest.keyClick(button, Qt.Key.Key_Space)
+    first = desk.find(f"models.purpose.{PURPOSES[0]}", QRadioButton)
+    desk.window.activateWindow()
+    first.setFocus()
+    await desk.until(first.hasFocus)
+    for purpose in PURPOSES[1:]:
+        desk.press(Qt.Key.Key_Right)
         assert checked(desk) == [purpose]
+        assert desk.window.focusWidget() is desk.find(f"models.purpose.{purpose}", QRadioButton)
+    stops = tab_stops_in(desk.find("models.purposes", QWidget))
+    assert [each.objectName() for each in stops] == [f"models.purpose.{PURPOSES[-1]}"], "the row is one stop"
 
 
 async def test_nothing_is_recommended_if_nothing_fits(make_desk: Callable[[], Desk], client: FakeEngineClient) -> None:

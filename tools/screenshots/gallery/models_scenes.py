@@ -53,6 +53,7 @@ def _download(offers: Offers) -> DownloadItem:
 
 
 async def for_this_pc(room: Room) -> None:
+    """The table; with the details of a model, its test results, and all models."""
     _show(room, "pc")
     hero = room.parts.services.models.offers.state.value.hero
     if hero is None:
@@ -60,12 +61,19 @@ async def for_this_pc(room: Room) -> None:
     await room.shoot(f"models-pc{_suffix(room)}")
     room.click(f"models.open.{hero.id}")
     await settle()
+    await room.shoot(f"models-pc-details{_suffix(room)}")
+    room.click(f"models.why.{hero.id}")
+    await settle()
     await room.shoot(f"models-pc-quants{_suffix(room)}")
     for fold in _folds(room):
         QTest.mouseClick(fold, Qt.MouseButton.LeftButton)
         await settle()
         await room.shoot(f"models-pc-quants-all{_suffix(room)}", partial(_scroll_to, fold))
     room.click(f"models.open.{hero.id}")
+    room.click("models.more")
+    await settle()
+    await room.shoot(f"models-pc-all{_suffix(room)}")
+    room.click("models.more")
 
 
 async def my_models(room: Room) -> None:
