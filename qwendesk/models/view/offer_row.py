@@ -25,6 +25,8 @@ from qwendesk.widgets.layouts import FlowLayout, widget_with
 from qwendesk.widgets.text_layout import ElidedLabel
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
+# Qt's limit of a width, for none: PySide has no name for it.
+QWIDGETSIZE_MAX: Final = (1 << 24) - 1
 # Widths in pixels at 100% text size: of the columns after the name, and of those in a narrow table.
 _WIDE: Final = (122, 96, 120, 76, 108, 32)
 _NARROW: Final = (116, 0, 116, 0, 104, 32)
@@ -123,7 +125,7 @@ class OfferRow(QFrame):
         self._grid.addWidget(self._size, 0, 4)
         self._grid.addWidget(self._button, 0, 5)
         self._grid.addWidget(self._open, 0, 6)
-        self._length.setVisible(is_wide or is_stacked)
+        self._length.setVisible(is_wide)
         self._size.setVisible(is_wide)
         self._fit_columns()
         self._show_quant()
@@ -191,7 +193,7 @@ class OfferRow(QFrame):
         for cell, width in zip(cells, widths, strict=False):
             if self._mode == "stacked":
                 cell.setMinimumWidth(0)
-                cell.setMaximumWidth(theme.px(_WIDE[0]))
+                cell.setMaximumWidth(QWIDGETSIZE_MAX)
             else:
                 cell.setFixedWidth(theme.px(width))
         self._button.setFixedWidth(max(theme.px(widths[4]), self._button.minimumSizeHint().width()))
