@@ -21,11 +21,9 @@ from qwendesk.hub.catalog_schema import WithdrawnFile
 from qwendesk.hub.catalog_updates import CatalogStore
 from qwendesk.models import offers as offers_module
 from qwendesk.models.catalog_service import CatalogService
-from qwendesk.models.first_start import FirstStartState
 from qwendesk.models.fit import Pc, estimate_fit, estimate_mmproj, estimate_model, fit_label, machine_memory, make_pc
 from qwendesk.models.offers import Offers, OffersService, make_offers, unused_gpus
 from qwendesk.models.ranking import Offer
-from qwendesk.models.view.first_start import pc_line
 from qwendesk.models.view.offer_texts import short_pc_text
 from qwendesk.settings.service import SettingsService
 from tests.models.library import never_connected
@@ -265,9 +263,8 @@ async def test_fresh_windows_without_microsofts_runtime_is_told_what_to_install(
     desk.client.start_result = EngineExit(1, describe_exit(1, said), said)
     offers = await (await make_service(desk)).update()
 
-    line = pc_line(FirstStartState(offers=offers))
-    assert "Microsoft's Visual C++ runtime from https://" in line
-    assert "exit code" not in line
+    assert "Microsoft's Visual C++ runtime from https://" in offers.pc.problem
+    assert "exit code" not in offers.pc.problem
 
 
 def test_a_model_that_the_first_uploader_lacks_is_offered_from_another(catalog: Catalog) -> None:
