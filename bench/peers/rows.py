@@ -19,7 +19,7 @@ _SENTENCE = (
     "bandwidth decides how fast every word of the answer is written and a copy of the recurrent layers lets it go back"
 )
 _DECODED = 64
-_ANSWER = 32
+_ANSWER, _LONG_ANSWER = 32, 200
 _FIRST_TOKENS = 4
 """An answer of which only the first token counts."""
 _LATER = "And what follows from that?"
@@ -159,8 +159,11 @@ def changed_chats(side: Side, material: Material, chat: str) -> Answer:
 
 
 def opened_chat(side: Side, material: Material, chat: str) -> Answer:
-    """Ask the next question of a chat that was opened a moment ago, after another chat was answered."""
-    turns = _two_turns(side, material, chat)
+    """Ask the next question of a chat that was opened a moment ago, after another chat was answered.
+
+    Its answer is long enough for a checkpoint after it (`NEAR_ITEMS` in worker/layout.py), as most answers are.
+    """
+    turns = _two_turns(side, material, chat, _LONG_ANSWER)
     other = f"{chat}-other"
     side.ask((Turn("user", material.text(other, 500)),), _ANSWER, other)
     opened_at = time.monotonic()
@@ -187,10 +190,10 @@ def dropped_picture(side: Side, material: Material, chat: str) -> Answer:
     return side.ask((Turn("user", "What is in this picture?", picture),), _FIRST_TOKENS, chat)
 
 
-def _two_turns(side: Side, material: Material, chat: str) -> tuple[Turn, ...]:
+def _two_turns(side: Side, material: Material, chat: str, n_answer: int = _ANSWER) -> tuple[Turn, ...]:
     """Answer a question of 2,000 tokens, and return the chat with a second question."""
     first = Turn("user", material.text(chat, 2000))
-    answer = side.ask((first,), _ANSWER, chat)
+    answer = side.ask((first,), n_answer, chat)
     return (first, Turn("assistant", answer.text), Turn("user", _LATER))
 
 
@@ -215,7 +218,8 @@ ROWS = (
     Row("edited-turn", "new text for question 2 of 5 (each 300 tokens)", "s", Target(1.02), edited_turn),
     Row("change-chats", "second turn after another chat of 500 tokens", "s", Target(0.73), changed_chats),
     Row(
-        "opened-chat", f"the same, {_OPENED_S:g} s after the chat was opened", "s", Target(0.3), opened_chat,
+        "opened-chat", f"the same with an answer of {_LONG_ANSWER} tokens, {_OPENED_S:g} s after it was opened", "s",
+        Target(0.3), opened_chat,
     ),
     Row(
         "restart", "second turn after a restart; the peer restores its saved slot", "s", TENTH,

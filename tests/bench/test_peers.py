@@ -1,6 +1,7 @@
 """The comparison with llama-server: what needs no llama-server."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -170,6 +171,16 @@ def test_follow_up_has_the_sides_own_answer(tmp_path: Path) -> None:
 
     assert [len(turns) for _, turns in asked] == [1, 3]
     assert asked[1][1][:2] == (*asked[0][1], Turn("assistant", "answer 1"))
+
+
+def test_an_opened_chat_is_prepared_before_it_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr("bench.peers.rows.time", SimpleNamespace(sleep=waited.append, monotonic=lambda: 0.0))
+    side = ScriptedSide()
+    row("opened-chat").measure(side, Material(tmp_path), "chat")
+    assert side.did == ["ask chat", "ask chat-other", "prepare chat", "ask chat"]
+    assert waited == [0.3, 2.0]
+    assert len(side.asked[-1][1]) == 3
 
 
 def test_state_is_saved_before_a_restart(tmp_path: Path) -> None:
