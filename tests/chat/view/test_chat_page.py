@@ -231,20 +231,6 @@ async def test_the_stats_chip_shows_all_numbers(desk: Desk) -> None:
     assert desk.text_of("meter.speed") == "6.0 tok/s"
 
 
-async def test_sending_while_the_model_loads_waits_for_it(make_desk: Callable[[], Desk]) -> None:
-    desk = make_desk()
-    desk.client.load_delay_s = 0.3
-    desk.parts.window.load_demo()
-    await desk.until(lambda: desk.parts.engine.state.phase is Phase.LOADING)
-    assert "Loading" in desk.text_of("model.button")
-    desk.send("Are you there?")
-    await desk.until(lambda: desk.has("thread.status.1"))
-    assert "Loading the model" in desk.text_of("thread.status.1")
-    assert not desk.client.asked
-    await desk.until(lambda: not desk.parts.chat.busy and not desk.window.chat_page.thread_view.is_busy)
-    assert "You said: Are you there?" in words_in(desk, "thread.message.1")
-
-
 async def test_demo_is_always_labelled_as_a_demo(desk: Desk) -> None:
     assert desk.is_shown("model.demo")
     assert "few topics" in desk.text_of("model.demo")

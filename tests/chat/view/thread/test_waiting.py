@@ -1,14 +1,31 @@
-"""A question that waits for a program's answer says so."""
+"""A question that waits says for what: for the model that loads, or for a program's answer."""
+
+from collections.abc import Callable
 
 import msgspec
 import pytest
 
 from qwendesk.chat.view.thread.thread_controller import waiting_text
 from qwendesk.engine.protocol import PromptProgress, WaitsFor
+from qwendesk.engine.state import Phase
 from tests.fakes.engine import ScriptedAnswer
 from tests.window_desk import Desk
 
 WAITS_FOR_ANSWER = WaitsFor(id=7, program="Claude Code", done=1_311, prompt_tokens=500, max_tokens=1_000)
+
+
+async def test_sending_while_the_model_loads_waits_for_it(make_desk: Callable[[], Desk]) -> None:
+    desk = make_desk()
+    desk.client.load_delay_s = 0.3
+    desk.parts.window.load_demo()
+    await desk.until(lambda: desk.parts.engine.state.phase is Phase.LOADING)
+    assert "Loading" in desk.text_of("model.button")
+    desk.send("Are you there?")
+    await desk.until(lambda: desk.has("thread.status.1"))
+    assert "Loading the model" in desk.text_of("thread.status.1")
+    assert not desk.client.asked
+    await desk.until(lambda: not desk.parts.chat.busy and not desk.window.chat_page.thread_view.is_busy)
+    assert desk.parts.chat.conversation.turns[-1].answer.text == "You said: Are you there?"
 
 
 @pytest.mark.parametrize(
