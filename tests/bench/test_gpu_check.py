@@ -125,12 +125,16 @@ async def test_a_step_that_fails_or_is_wrong_is_named_and_the_others_go_on(tmp_p
     assert "### Wrong\n\n- spin: fails: no GPU\n- spin: is off\n" in report.text
 
 
-async def test_a_program_ends_with_its_step() -> None:
-    command = (sys.executable, "-c", "import threading; threading.Event().wait()")
+async def test_a_program_ends_with_its_step(tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    wait = f"import pathlib, threading; pathlib.Path({str(started)!r}).touch(); threading.Event().wait()"
     before = set(psutil.Process().children())
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.5):
-            await run_program(command, {})
+    step = asyncio.create_task(run_program((sys.executable, "-c", wait), {}))
+    while not started.exists():
+        await asyncio.sleep(0)
+    step.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await step
     assert set(psutil.Process().children()) == before
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
+from PySide6.QtCore import Qt
 
 from qwendesk.chat.view.thread.thread_controller import waiting_text
 from qwendesk.engine.protocol import PromptProgress, WaitsFor
@@ -42,7 +43,7 @@ def test_the_text_of_what_a_question_waits_for(changes: dict[str, object], text:
 
 
 async def test_a_question_that_waits_for_a_program_says_so_until_it_is_its_turn(desk: Desk) -> None:
-    desk.client.answers.append(ScriptedAnswer(text="Here I am.", tokens_per_second=2))
+    desk.client.answers.append(ScriptedAnswer(text="Here I am.", tokens_per_second=0.001))
     desk.send("Are you there?")
     await desk.until(lambda: bool(desk.client.asked))
     question = desk.client.asked[0].id
@@ -53,8 +54,8 @@ async def test_a_question_that_waits_for_a_program_says_so_until_it_is_its_turn(
     assert desk.parts.engine.state.waits_for is not None
     desk.client.publish(PromptProgress(id=question, done=0, total=10, reused=0))
     assert desk.parts.engine.state.waits_for is None
+    desk.press(Qt.Key.Key_Escape)
     await desk.until(lambda: not desk.parts.chat.busy)
-    assert desk.parts.chat.conversation.turns[-1].answer.text == "Here I am."
 
 
 async def test_an_engine_that_stops_lets_nothing_wait_for_a_program(desk: Desk) -> None:
