@@ -89,6 +89,7 @@ def test_files_of_a_start_that_comes_before_the_window_wait_for_it(
         assert second.waitForConnected()
         second.write(msgspec.json.encode(Handover.of([tmp_path / "picture.png"])) + b"\n")
         assert second.waitForBytesWritten()
+        assert instance._server.waitForNewConnection(30_000)
         QCoreApplication.processEvents()
         assert told == []
         instance.asked.connect(told.append)
