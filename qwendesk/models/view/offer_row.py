@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QSizePolicy, QWidget
 
 from qwendesk.core.everyday_units import pages_text, speed_level, speed_word
@@ -32,7 +32,7 @@ _WIDE: Final = (122, 96, 120, 76, 108, 32)
 _NARROW: Final = (116, 0, 116, 0, 104, 32)
 # Below these widths of the table it has fewer columns, and its cells are below the name.
 NARROW_BELOW, STACKED_BELOW = 880, 600
-_GAP, _LEAST_HEIGHT = 12, 56
+_GAP, _LEAST_HEIGHT, _BUTTON_PADDING = 12, 56, 32
 _BARS, _BAR_WIDTH, _BAR_GAP, _BAR_STEP = 4, 4, 2, 4
 
 
@@ -196,7 +196,7 @@ class OfferRow(QFrame):
                 cell.setMaximumWidth(QWIDGETSIZE_MAX)
             else:
                 cell.setFixedWidth(theme.px(width))
-        self._button.setFixedWidth(max(theme.px(widths[4]), self._button.minimumSizeHint().width()))
+        self._button.setFixedWidth(_button_width(widths[4]))
         for place in range(7):
             self._grid.setColumnStretch(place, int(place == (3 if self._mode == "stacked" else 0)))
         self.setMinimumHeight(theme.px(_LEAST_HEIGHT))
@@ -295,15 +295,22 @@ class SpeedBars(QWidget):
         painter.end()
 
 
+def _button_width(least: int) -> int:
+    """Return the width of the buttons of all rows, in pixels: at least `least` at 100% text size."""
+    theme = current_theme()
+    text = QFontMetrics(theme.font(13, QFont.Weight.DemiBold)).horizontalAdvance(tr("Download"))
+    return max(theme.px(least), text + _BUTTON_PADDING)
+
+
 def table_head() -> QWidget:
     """Return the row with the titles of the columns, for a wide table."""
     theme = current_theme()
-    titles = (tr("Speed"), tr("Chat length"), tr("On this PC"), tr("Download"))
+    titles = (tr("Speed"), tr("Chat length"), tr("On this PC"), tr("Size"))
     cells = [label(title, "small") for title in titles]
     for cell, width in zip(cells, _WIDE, strict=False):
         cell.setFixedWidth(theme.px(width))
     cells[-1].setAlignment(Qt.AlignmentFlag.AlignRight)
-    rest = theme.px(_WIDE[4]) + _WIDE[5] + 2 * _GAP
+    rest = _button_width(_WIDE[4]) + _WIDE[5] + 2 * _GAP
     line = row(label(tr("Model"), "small"), *cells, rest, spacing=_GAP, margins=(LIST_PADDING, 8, 12, 8))
     line.setStretch(0, 1)
     head = QFrame()
