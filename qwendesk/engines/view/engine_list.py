@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QRadioButton, QSizePolicy, QVBoxLayout, QWidget
 
 from qwendesk.core.translation import tr
 from qwendesk.engines.view.row_texts import EngineLine, PackLine
 from qwendesk.widgets.buttons import TextButton, describe, restyle
+from qwendesk.widgets.kit import paragraph
 from qwendesk.widgets.layouts import DensitySpacing, FlowLayout
 
 _STEPS = 1000
@@ -23,15 +24,15 @@ class PackRow(QWidget):
         super().__init__()
         self._prefix = prefix
         self.setObjectName(prefix)
-        self._title = self._label("strong", "title")
-        self._chip = self._label("", "state")
+        self._title = paragraph(kind="strong", name=f"{self._prefix}.title")
+        self._chip = paragraph(name=f"{self._prefix}.state")
         self._chip.setProperty("chip", "plain")
         self._chip.setWordWrap(False)
         self._chip.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        self._details = self._label("small", "details")
-        self._hint = self._label("notice", "hint")
-        self._problem = self._label("error", "problem")
-        self._progress = self._label("small", "progress")
+        self._details = paragraph(kind="small", name=f"{self._prefix}.details")
+        self._hint = paragraph(kind="notice", name=f"{self._prefix}.hint")
+        self._problem = paragraph(kind="error", name=f"{self._prefix}.problem")
+        self._progress = paragraph(kind="small", name=f"{self._prefix}.progress")
         self._bar = QProgressBar()
         self._bar.setObjectName(f"{prefix}.bar")
         self._bar.setRange(0, _STEPS)
@@ -77,15 +78,6 @@ class PackRow(QWidget):
         self._pause.setVisible(line.is_running)
         self._discard.setVisible(line.can_discard)
 
-    def _label(self, kind: str, suffix: str) -> QLabel:
-        label = QLabel()
-        label.setObjectName(f"{self._prefix}.{suffix}")
-        label.setTextFormat(Qt.TextFormat.PlainText)
-        label.setWordWrap(True)
-        if kind:
-            label.setProperty("kind", kind)
-        return label
-
     def _button(self, what: str, text: str, tip: str) -> TextButton:
         button = TextButton(text)
         restyle(button, "compact", "true")
@@ -122,8 +114,8 @@ class EngineRow(QWidget):
         self._chip.setObjectName(f"{prefix}.state")
         self._chip.setProperty("chip", "plain")
         self._chip.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        self._details = _label(f"{prefix}.details", "small")
-        self._sentence = _label(f"{prefix}.sentence", "small")
+        self._details = paragraph(kind="small", name=f"{prefix}.details", selectable=True)
+        self._sentence = paragraph(kind="small", name=f"{prefix}.sentence", selectable=True)
         self._try = TextButton(tr("Try again"))
         restyle(self._try, "compact", "true")
         describe(self._try, f"{prefix}.try", tr("Try again"))
@@ -190,16 +182,6 @@ class EngineRow(QWidget):
         self._radio.setChecked(self._is_wanted)
         if not self._is_wanted:
             self.use_asked.emit()
-
-
-def _label(name: str, kind: str) -> QLabel:
-    label = QLabel()
-    label.setObjectName(name)
-    label.setProperty("kind", kind)
-    label.setWordWrap(True)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-    return label
 
 
 def _show(label: QLabel, text: str) -> None:

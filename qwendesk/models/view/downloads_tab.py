@@ -5,7 +5,7 @@ from typing import Any
 
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QVBoxLayout, QWidget
 
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.translation import tr
@@ -17,6 +17,7 @@ from qwendesk.models.view.download_row import DownloadRow, NextStep, folder_of, 
 from qwendesk.models.view.model_actions import ModelActions
 from qwendesk.widgets.bind import bind
 from qwendesk.widgets.buttons import IconButton, TextButton, describe
+from qwendesk.widgets.kit import label
 from qwendesk.widgets.layouts import DensitySpacing, FlowLayout, ResponsivePairLayout, widget_with
 from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.tasks import window_tasks
@@ -142,8 +143,8 @@ class DownloadsTab(QWidget):
 
     def _make_refused(self) -> QFrame:
         card = _card("failure", "downloads.refused")
-        self._refused_title = _label("heading", "downloads.refused.title")
-        self._refused_text = _label("", "downloads.refused.sentence")
+        self._refused_title = label(kind="heading", name="downloads.refused.title")
+        self._refused_text = label(name="downloads.refused.sentence")
         self._refused_text.setWordWrap(True)
         close = IconButton("close", size=16, side=28)
         describe(close, "downloads.refused.dismiss", tr("Dismiss"))
@@ -176,7 +177,7 @@ class DownloadsTab(QWidget):
     def _make_offline(self) -> QFrame:
         card = _card("banner", "downloads.offline")
         card.setProperty("tone", "warn")
-        text = _label("", "downloads.offline.text")
+        text = label(name="downloads.offline.text")
         text.setText(tr("QwenDesk is offline. Downloads resume when you go online."))
         text.setWordWrap(True)
         button = TextButton(tr("Go online"))
@@ -192,7 +193,7 @@ class DownloadsTab(QWidget):
     def _make_total(self) -> QWidget:
         box = QWidget()
         box.setObjectName("downloads.total")
-        self._total_text = _label("", "downloads.total.text")
+        self._total_text = label(name="downloads.total.text")
         self._total_text.setWordWrap(True)
         self._total_bar = QProgressBar()
         self._total_bar.setObjectName("downloads.total.bar")
@@ -221,9 +222,9 @@ class DownloadsTab(QWidget):
     def _make_empty(self) -> QWidget:
         box = QWidget()
         box.setObjectName("downloads.empty")
-        title = _label("heading", "downloads.empty.title")
+        title = label(kind="heading", name="downloads.empty.title")
         title.setText(tr("No downloads"))
-        text = _label("lead", "downloads.empty.text")
+        text = label(kind="lead", name="downloads.empty.text")
         text.setText(
             tr(
                 "What you download shows up here. Downloads resume after a pause, a lost connection or a restart. "
@@ -264,11 +265,3 @@ def _card(kind: str, name: str) -> QFrame:
     card.setObjectName(name)
     card.setProperty("kind", kind)
     return card
-
-
-def _label(kind: str, name: str) -> QLabel:
-    label = QLabel()
-    label.setObjectName(name)
-    if kind:
-        label.setProperty("kind", kind)
-    return label

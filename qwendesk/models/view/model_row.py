@@ -13,6 +13,7 @@ from qwendesk.models.view.model_texts import button_text, details_text, fix_hint
 from qwendesk.models.view.offer_texts import fit_details, fit_word
 from qwendesk.models.view.speed_texts import measured_text
 from qwendesk.widgets.buttons import IconButton, TextButton, describe, restyle
+from qwendesk.widgets.kit import label
 from qwendesk.widgets.layouts import DensitySpacing, FlowLayout, ResponsivePairLayout, horizontal_group, widget_with
 from qwendesk.widgets.text_layout import ElidedLabel
 
@@ -43,15 +44,15 @@ class ModelRow(QFrame):
         self._chip = StateChip(f"{self._prefix}.state")
         self._name = ElidedLabel(f"{self._prefix}.name", kind="heading")
         self._name.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._details = _label("dim", f"{self._prefix}.details")
-        self._place = _label("", f"{self._prefix}.place")
+        self._details = label(kind="dim", name=f"{self._prefix}.details")
+        self._place = label(name=f"{self._prefix}.place")
         self._place.setProperty("chip", "info")
         self._place.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self._fit = FitChip(f"{self._prefix}.fit")
-        self._speed = _label("dim", f"{self._prefix}.speed")
+        self._speed = label(kind="dim", name=f"{self._prefix}.speed")
         self._speed.setToolTip(tr("Speed of the model's answers on this PC"))
         self._speed.hide()
-        self._sentence = _label("", f"{self._prefix}.sentence")
+        self._sentence = label(name=f"{self._prefix}.sentence")
         self._sentence.setWordWrap(True)
         self._progress = ProgressLine(self._prefix)
         self._progress.cancelled.connect(self.cancel_asked)
@@ -266,12 +267,3 @@ class ModelNote(QWidget):
         describe(button, name, fix.label, fix_hint(fix))
         button.clicked.connect(lambda: self.fix_asked.emit(fix))
         return button
-
-
-def _label(kind: str, name: str) -> QLabel:
-    label = QLabel()
-    label.setObjectName(name)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    if kind:
-        label.setProperty("kind", kind)
-    return label

@@ -31,6 +31,7 @@ from qwendesk.core.citations import Source
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.translation import join_sentences, tr
 from qwendesk.widgets.buttons import TextButton, describe
+from qwendesk.widgets.kit import paragraph
 from qwendesk.widgets.question_dialog import Dialog
 from qwendesk.widgets.tasks import window_tasks
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
@@ -55,10 +56,10 @@ class SourceDialog(Dialog):
         column = QVBoxLayout(self)
         column.setContentsMargins(20, 18, 20, 16)
         column.setSpacing(6)
-        column.addWidget(_label("source.file", citation.path, "heading"))
-        column.addWidget(_label("source.place", place, "dim"))
+        column.addWidget(paragraph(citation.path, "heading", name="source.file"))
+        column.addWidget(paragraph(place, "dim", name="source.place"))
         if note := _note(source):
-            column.addWidget(_label("source.note", note, "small"))
+            column.addWidget(paragraph(note, "small", name="source.note"))
         column.addSpacing(6)
         n_cited = len(citation.found)
         last = source.cited + n_cited - 1 if source.cited else 0
@@ -131,15 +132,6 @@ def _note(source: Source) -> str:
     if source.cited != source.citation.first:
         return tr("The file has changed since: the lines are in another place now.")
     return ""
-
-
-def _label(name: str, text: str, kind: str) -> QLabel:
-    label = QLabel(text)
-    label.setObjectName(name)
-    label.setProperty("kind", kind)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setWordWrap(True)
-    return label
 
 
 class PageView(QScrollArea):

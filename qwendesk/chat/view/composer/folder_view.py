@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
-from PySide6.QtCore import QObject, Qt, QUrl
+from PySide6.QtCore import QObject, QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 from shiboken6 import isValid
 
 from qwendesk.chat.service import ChatService
@@ -18,6 +18,7 @@ from qwendesk.core.observed import Observed
 from qwendesk.core.translation import join_sentences, tr, tr_n
 from qwendesk.widgets.bind import bind, bind_field
 from qwendesk.widgets.buttons import TextButton, describe
+from qwendesk.widgets.kit import paragraph
 from qwendesk.widgets.question_dialog import Dialog
 
 _WIDTH, _HEIGHT = 560, 420
@@ -36,14 +37,17 @@ class FolderDialog(Dialog):
         self.setModal(True)
         self._most_height = min(_HEIGHT, parent.height() - 40)
         self.resize(min(_WIDTH, parent.width() - 40), self._most_height)
-        self._state, self._note = _label("folder.state", "lead"), _label("folder.note", "small")
-        self._head = _label("folder.head", "small")
+        self._state, self._note = (
+            paragraph(kind="lead", name="folder.state"),
+            paragraph(kind="small", name="folder.note"),
+        )
+        self._head = paragraph(kind="small", name="folder.head")
         self._problems = QPlainTextEdit()
         self._problems.setObjectName("folder.problems")
         self._problems.setAccessibleName(tr("Files that can't be read"))
         self._problems.setReadOnly(True)
         self._problems.setTabChangesFocus(True)
-        name, path = _label("folder.name", "heading"), _label("folder.path", "dim")
+        name, path = paragraph(kind="heading", name="folder.name"), paragraph(kind="dim", name="folder.path")
         name.setText(Path(folder).name or folder)
         path.setText(folder)
         column = self._column = QVBoxLayout(self)
@@ -118,15 +122,6 @@ def _sentence(state: FolderState | None) -> str:
             found = tr_n("{0} file with text can be searched.", "{0} files with text can be searched.", state.n_files)
             missing = tr_n("{0} file can't be read.", "{0} files can't be read.", state.n_problems)
             return join_sentences(found, missing) if state.n_problems else found
-
-
-def _label(name: str, kind: str) -> QLabel:
-    label = QLabel()
-    label.setObjectName(name)
-    label.setProperty("kind", kind)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setWordWrap(True)
-    return label
 
 
 class FolderView(QObject):
