@@ -35,8 +35,8 @@ def use_table(file: Path) -> None:
     Raise UnusableEngine, OSError, or msgspec.DecodeError if the table is damaged.
     """
     abi = read_abi(file)
-    _allow_missing_functions()
     try:
+        _allow_missing_functions()
         modules = [importlib.import_module(f"{_BINDING}.{name}") for name in _MODULES]
     except AttributeError as error:  # what llama_cpp_ext binds is not in C and has several names
         raise UnusableEngine(str(error)) from error
@@ -112,16 +112,12 @@ def _is_pointer(text: str) -> bool:
 
 def _allow_missing_functions() -> None:
     """Have the binding skip functions that the library lacks: it binds more than the worker uses."""
-    package = importlib.util.find_spec(_BINDING)
-    if package is None or package.origin is None:
-        raise UnusableEngine("llama-cpp-python isn't installed.")
-    name = f"{_BINDING}._ctypes_extensions"
-    spec = importlib.util.spec_from_file_location(name, Path(package.origin).with_name("_ctypes_extensions.py"))
+    spec = importlib.util.find_spec(_BINDING)
     if spec is None or spec.loader is None:
-        raise UnusableEngine("llama-cpp-python is incomplete.")
-    extensions: Any = importlib.util.module_from_spec(spec)
-    sys.modules[name] = extensions
-    spec.loader.exec_module(extensions)
+        raise UnusableEngine("llama-cpp-python isn't installed.")
+    # Its parts can only be imported from the package, and that imports them all when it is executed.
+    package = sys.modules[_BINDING] = importlib.util.module_from_spec(spec)
+    extensions: Any = importlib.import_module(f"{_BINDING}._ctypes_extensions")
     bind_all = extensions.ctypes_function_for_shared_library
 
     def bind_those_there(library: Any) -> Callable[..., Any]:
@@ -133,6 +129,7 @@ def _allow_missing_functions() -> None:
         return decorate
 
     extensions.ctypes_function_for_shared_library = bind_those_there
+    spec.loader.exec_module(package)
 
 
 def _replace_classes(modules: list[ModuleType], abi: EngineAbi) -> dict[Any, Any]:

@@ -103,6 +103,17 @@ def test_parameters_are_written_where_the_table_has_them(engine: Path) -> None:
     assert done.stdout.split() == ["88", "40", "7", "True", "True", "True"]
 
 
+def test_without_a_table_nothing_of_it_is_imported(engine: Path) -> None:
+    code = (
+        "import sys\n"
+        "from qwendesk.engine.worker import main, service\n"
+        "main._use_layouts_of_engine()\n"
+        "print(*(name for name in sys.modules if name.endswith(('.engine_abi', '.struct_layouts'))))\n"
+    )
+
+    assert run_python(code, engine).stdout == "\n"
+
+
 def test_a_field_that_the_table_lacks_can_not_be_set(engine: Path) -> None:
     (engine / ABI_TABLE_NAME).write_bytes(encode_abi(changed_abi(r"bool swa_full;", "")))
 
