@@ -109,7 +109,7 @@ def _refusal(name: str, reply: DecodeReply) -> BadRequest:
         case "locked":
             return BadRequest(title, tr("{0} is protected by a password.", name))
         case "not_a_pdf":
-            return BadRequest(title, tr("{0} is damaged or not a PDF.", name))
+            return BadRequest(title, tr("{0} is damaged, empty or not a PDF.", name))
         case "no_such_page":
             sentence = tr("{0} has no page {1}; the last one is page {2}.", name, refusal.detail, refusal.pages)
             return BadRequest(tr("Page not found"), sentence)

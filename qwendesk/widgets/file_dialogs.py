@@ -7,7 +7,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QStandardPaths, Qt
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QFileDialog, QHeaderView, QToolButton, QTreeView, QWidget
+
+from qwendesk.widgets.icons import icon
+from qwendesk.widgets.theme_keeper import current_theme
 
 # Property of the QApplication with the folder that was used last in the dialog whose name follows.
 _PROPERTY = "qwendesk_last_folder."
@@ -21,7 +24,7 @@ def ask_for_file(
     dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
     dialog.setNameFilters(filters)
     dialog.fileSelected.connect(_in_own_form(chosen))
-    dialog.open()
+    _open(dialog)
 
 
 def ask_for_files(
@@ -32,7 +35,7 @@ def ask_for_files(
     dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
     dialog.setNameFilters(filters)
     dialog.filesSelected.connect(lambda files: chosen([str(Path(file)) for file in files]))
-    dialog.open()
+    _open(dialog)
 
 
 def ask_where_to_save(parent: QWidget, name: str, title: str, file_name: str, chosen: Callable[[str], object]) -> None:
@@ -42,7 +45,7 @@ def ask_where_to_save(parent: QWidget, name: str, title: str, file_name: str, ch
     dialog.setDefaultSuffix(Path(file_name).suffix[1:])
     dialog.selectFile(file_name)
     dialog.fileSelected.connect(_in_own_form(chosen))
-    dialog.open()
+    _open(dialog)
 
 
 def ask_for_folder(
@@ -53,7 +56,7 @@ def ask_for_folder(
     dialog.setFileMode(QFileDialog.FileMode.Directory)
     dialog.setOption(QFileDialog.Option.ShowDirsOnly)
     dialog.fileSelected.connect(_in_own_form(chosen))
-    dialog.open()
+    _open(dialog)
 
 
 def _dialog(parent: QWidget, name: str, title: str, begin_in: str = "") -> QFileDialog:
@@ -62,6 +65,31 @@ def _dialog(parent: QWidget, name: str, title: str, begin_in: str = "") -> QFile
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.filesSelected.connect(lambda files: _remember(name, files[0], is_folder=_asks_for_folder(dialog)))
     return dialog
+
+
+# Icons of the buttons of Qt's own dialog, which is used where the desktop has none.
+_ICONS = {"backButton": "left", "forwardButton": "right", "toParentButton": "up", "newFolderButton": "new"}
+_WIDTH, _HEIGHT = 860, 540
+
+
+def _open(dialog: QFileDialog) -> None:
+    """Open the dialog. Qt's own gets our icons, as its arrows are black on dark, and columns that fit what they say."""
+    for name, drawing in _ICONS.items():
+        button = dialog.findChild(QToolButton, name)
+        if button is not None:
+            button.setIcon(icon(drawing, current_theme()["text"], 16, current_theme()["text_off"]))
+    for name in ("listModeButton", "detailModeButton"):
+        if (button := dialog.findChild(QToolButton, name)) is not None:
+            button.hide()
+    files = dialog.findChild(QTreeView, "treeView")
+    if files is not None:
+        dialog.setViewMode(QFileDialog.ViewMode.Detail)
+        dialog.resize(_WIDTH, _HEIGHT)
+        header = files.header()
+        for column in range(header.count()):
+            mode = QHeaderView.ResizeMode.ResizeToContents if column else QHeaderView.ResizeMode.Stretch
+            header.setSectionResizeMode(column, mode)
+    dialog.open()
 
 
 def _in_own_form(chosen: Callable[[str], object]) -> Callable[[str], object]:

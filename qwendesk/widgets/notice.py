@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import IconButton, TextButton, describe
+from qwendesk.widgets.kit import MARGIN, READING_WIDTH, centred
 from qwendesk.widgets.layouts import DensitySpacing, FlowLayout
 
 
@@ -31,8 +32,8 @@ class Notice(QWidget):
         card = QFrame()
         card.setProperty("kind", "notice")
         around = QVBoxLayout(self)
-        around.setContentsMargins(24, 14, 24, 6)
-        around.addWidget(card)
+        around.setContentsMargins(0, 14, 0, 6)
+        around.addLayout(centred(card, READING_WIDTH, margin=MARGIN))
         heading = QLabel(title)
         heading.setObjectName(f"{name}.title")
         heading.setProperty("kind", "heading")

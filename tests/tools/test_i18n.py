@@ -1,6 +1,8 @@
 """What translators get is what the window says, and the languages that are here are complete."""
 
 import ast
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,26 @@ def test_texts_of_calls_marks_and_tables_are_found() -> None:
     assert "Context length" in texts  # a table of options
     assert "Regenerate the last answer" in texts  # the table of commands
     assert "For small GPUs and laptops." in texts  # the catalog
+
+
+# Speeds in words, which Chinese and Japanese don't put between spaces; "word" alone is a part of passwords.
+_IN_WORDS = re.compile(r"\bwords? (?:a|per) second\b|词/秒|每秒.*词")
+
+
+def without_tokens(texts: Iterable[str]) -> list[str]:
+    """Return the texts that give a speed in words but not in tokens."""
+    return [text for text in texts if _IN_WORDS.search(text) and "tok/s" not in text]
+
+
+def test_a_speed_in_words_has_its_tokens_and_only_where_a_language_has_words() -> None:
+    assert without_tokens(["About {0} words a second", "{0} words a second ({1} tok/s)"]) == [
+        "About {0} words a second"
+    ]
+    assert without_tokens(i18n.sources()) == []
+    chinese = read_language(languages_folder() / "zh_Hans.json")
+    assert chinese is not None
+    texts = [text for each in chinese.texts.values() for text in ([each] if isinstance(each, str) else each)]
+    assert [text for text in texts if _IN_WORDS.search(text)] == []
 
 
 def test_every_text_is_written_out_where_it_is_translated_or_declared_and_marked() -> None:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QStandardPaths
-from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QWidget
+from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QToolButton, QTreeView, QWidget
 
 from qwendesk.widgets.file_dialogs import ask_for_file, ask_for_folder, ask_where_to_save
-from qwendesk.widgets.theme_keeper import ThemeKeeper
+from qwendesk.widgets.theme_keeper import ThemeKeeper, current_theme
 
 
 @pytest.fixture
@@ -69,3 +69,20 @@ def test_missing_folder_is_not_typed_into_the_name_field(
 def test_a_folder_that_a_dialog_is_about_comes_first(holder: QWidget, tmp_path: Path) -> None:
     ask_for_folder(holder, "folder", "Models", lambda _folder: None, begin_in=str(tmp_path))
     assert Path(opened(holder, "folder").directory().path()) == tmp_path
+
+
+def test_nothing_is_cut_in_qts_own_dialog_and_its_arrows_are_seen(holder: QWidget, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.gguf").write_bytes(bytes(193_000))
+    ask_for_folder(holder, "columns", "Models", lambda _folder: None, begin_in=str(tmp_path))
+    dialog = opened(holder, "columns")
+    arrow, files = dialog.findChild(QToolButton, "toParentButton"), dialog.findChild(QTreeView, "treeView")
+    assert arrow is not None
+    assert files is not None
+    drawn = arrow.icon().pixmap(16, 16).toImage()
+    colours = {drawn.pixelColor(x, y).name() for x in range(16) for y in range(16) if drawn.pixelColor(x, y).alpha()}
+    assert current_theme().color("text").name() in colours
+    header = files.header()
+    for column in range(1, header.count()):
+        assert header.sectionSize(column) >= files.sizeHintForColumn(column)
+    dialog.reject()

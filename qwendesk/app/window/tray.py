@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, Signal
-from PySide6.QtGui import QAction
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtGui import QAction, QIcon, QPainter, QPixmap
 from PySide6.QtWidgets import QApplication, QMenu, QSystemTrayIcon
 
 from qwendesk.app.window.main_window import MainWindow
@@ -13,9 +13,11 @@ from qwendesk.engine.state import EngineState
 from qwendesk.settings.service import SettingsService
 from qwendesk.widgets.bind import bind, bind_field
 from qwendesk.widgets.icons import icon
+from qwendesk.widgets.theme import Theme
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
 _SHOWN_MS = 8_000
+_ICON_SIDE = 64
 
 
 def missing_tray_remark(options: AppOptions) -> dict[str, str]:
@@ -96,7 +98,7 @@ class Tray(QObject):
         return eject
 
     def _show_icon(self) -> None:
-        self.icon.setIcon(icon("logo", current_theme()["accent"], 32))
+        self.icon.setIcon(tray_icon(current_theme()))
 
     def _show_eject(self, _state: EngineState) -> None:
         self._eject.setEnabled(self._window.engine.state.report is not None)
@@ -118,6 +120,22 @@ class Tray(QObject):
     def end_of_session(self) -> None:
         """Quit because the system shuts down or the user logs out, which a window that only hides would delay."""
         self._window.end()
+
+
+def tray_icon(theme: Theme) -> QIcon:
+    """Return the logo on a tile of its own, since panels are as dark or light as the system has them."""
+    tile = QPixmap(_ICON_SIDE, _ICON_SIDE)
+    tile.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(tile)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(theme.color("fill"))
+    painter.drawRoundedRect(tile.rect(), _ICON_SIDE / 4, _ICON_SIDE / 4)
+    logo = icon("logo", theme["on_fill"], _ICON_SIDE)
+    edge = _ICON_SIDE // 8
+    logo.paint(painter, tile.rect().adjusted(edge, edge, -edge, -edge))
+    painter.end()
+    return QIcon(tile)
 
 
 def _app() -> QApplication:

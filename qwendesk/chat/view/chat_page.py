@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QApplication, QHBoxLayout, QLineEdit, QScrollBar, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QLineEdit, QScrollBar, QStackedWidget, QVBoxLayout, QWidget
 
 from qwendesk.chat.chat_settings import is_preset_changed, reasoning_effort, thinking_budget
 from qwendesk.chat.context_fill import ContextGauge
@@ -32,10 +32,10 @@ from qwendesk.engine.state import EngineState, Phase
 from qwendesk.hardware.ladder import StepDown
 from qwendesk.widgets.bind import bind, bind_field
 from qwendesk.widgets.display_texts import answer_now_reason, continue_reason
+from qwendesk.widgets.kit import MARGIN, READING_WIDTH, centred
 from qwendesk.widgets.layouts import DensitySpacing
 from qwendesk.widgets.tasks import window_tasks
 
-_COMPOSER_WIDTH = 820
 _PHASES_WITH_MODEL = (Phase.STARTING, Phase.LOADING, Phase.READY, Phase.ANSWERING)
 _DEFAULT_CUSTOM_BUDGET = 1024
 _SAMPLING_KEYS = ("temperature", "top_p", "top_k", "presence_penalty")
@@ -81,10 +81,10 @@ class ChatPage(QWidget):
         column.setContentsMargins(0, 0, 0, 16)
         column.setSpacing(0)
         DensitySpacing(column)
-        column.addLayout(_centred(self.banner, _COMPOSER_WIDTH))
+        column.addLayout(centred(self.banner, READING_WIDTH, margin=MARGIN))
         column.addWidget(self._middle, 1)
-        column.addLayout(_centred(self.undo_bar, _COMPOSER_WIDTH))
-        column.addLayout(_centred(self.composer, _COMPOSER_WIDTH))
+        column.addLayout(centred(self.undo_bar, READING_WIDTH, margin=MARGIN))
+        column.addLayout(centred(self.composer, READING_WIDTH, margin=MARGIN))
         self.attachments = AttachmentLoader(self.composer, chat, gauge, self._previews)
         self.context_notices = ContextNotices(self.composer, chat, gauge)
         self._typed_tokens = TypedTokens(self.composer, chat, gauge)
@@ -394,13 +394,3 @@ class ChatPage(QWidget):
             self.model_asked.emit()
         else:
             self.engine_action_asked.emit(action)
-
-
-def _centred(widget: QWidget, max_width: int) -> QHBoxLayout:
-    widget.setMaximumWidth(max_width)
-    row = QHBoxLayout()
-    row.setContentsMargins(24, 0, 24, 0)
-    row.addStretch(1)
-    row.addWidget(widget, 1000)
-    row.addStretch(1)
-    return row

@@ -16,6 +16,7 @@ from qwendesk.meters.services import MeterServices
 from qwendesk.meters.spill_remedies import RemedyId, RemedyState, SpillRemedy
 from qwendesk.widgets.bind import bind
 from qwendesk.widgets.buttons import IconButton, TextButton, describe, restyle
+from qwendesk.widgets.kit import MARGIN, READING_WIDTH, centred
 from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.tasks import window_tasks
 
@@ -198,8 +199,8 @@ class SpillBanner(QWidget):
         self._row.addStretch(1)
         self._buttons: dict[BannerButton, TextButton] = {}
         around = QVBoxLayout(self)
-        around.setContentsMargins(24, 14, 24, 12)
-        around.addWidget(self._card)
+        around.setContentsMargins(0, 14, 0, 12)
+        around.addLayout(centred(self._card, READING_WIDTH, margin=MARGIN))
         column = QVBoxLayout(self._card)
         column.setContentsMargins(16, 10, 10, 12)
         column.setSpacing(6)

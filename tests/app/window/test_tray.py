@@ -7,6 +7,9 @@ from PySide6.QtWidgets import QSystemTrayIcon
 
 from qwendesk.app.application import Application
 from qwendesk.app.window.single_instance import Handover
+from qwendesk.app.window.tray import tray_icon
+from qwendesk.widgets.theme import load_theme
+from qwendesk.widgets.theme_keeper import ThemeKeeper
 from tests.window_desk import Desk
 
 
@@ -53,6 +56,17 @@ async def test_no_model_is_said_to_stay_loaded_where_none_is(desk: Desk, closed:
     await desk.until(lambda: desk.parts.engine.state.report is None)
     desk.window.close()
     assert said == ["QwenDesk keeps running. To close it, choose Quit in this icon's menu."]
+
+
+@pytest.mark.parametrize("name", ["dark", "light"])
+def test_the_icon_is_seen_on_dark_and_on_light_panels(keeper: ThemeKeeper, name: str) -> None:
+    """The logo alone, in the accent's dark violet, was lost on a dark panel."""
+    theme = load_theme(name, 1.0, is_compact=False)
+    drawn = tray_icon(theme).pixmap(64, 64).toImage()
+    assert drawn.pixelColor(0, 0).alpha() == 0, "round corners"
+    assert drawn.pixelColor(32, 2) == theme.color("fill")
+    inside = {drawn.pixelColor(x, y).name() for x in range(8, 56) for y in range(8, 56)}
+    assert theme.color("on_fill").name() in inside
 
 
 async def test_the_menu_works_while_the_window_is_hidden(desk: Desk, closed: list[bool]) -> None:

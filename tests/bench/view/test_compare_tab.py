@@ -5,6 +5,7 @@ from pathlib import Path
 from PySide6.QtGui import QAction, QGuiApplication, QTextFormat
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QFileDialog, QLineEdit, QPlainTextEdit
 
+from qwendesk.bench.comparison import ModelChoice, column_texts
 from qwendesk.bench.view.compare_column import AnswerPane
 from qwendesk.bench.view.compare_tab import CompareTab
 from qwendesk.core.failures import LoadFailure
@@ -169,6 +170,37 @@ async def test_stop_keeps_what_has_arrived(desk: BenchDesk) -> None:
     assert pane(desk, "A.text").text.startswith("One")
     assert desk.text_of("compare.B.status") == "Stopped"
     assert not desk.is_shown("compare.trouble")
+
+
+async def test_a_late_click_on_stop_begins_nothing(desk: BenchDesk) -> None:
+    await open_tab(desk)
+    await compare(desk, "Red.", "Blue.")
+    compared, state = desk.find("compare", CompareTab), desk.parts.services.bench.compare.state
+    assert compared._ended.isActive()
+    assert desk.text_of("compare.run") == "Stop", "it keeps its place"
+    before = state.value
+    desk.click("compare.run")
+    assert state.value is before
+    compared._ended.stop()
+    compared._ended.timeout.emit()
+    assert desk.text_of("compare.run") == "Compare"
+    desk.client.answers = [ScriptedAnswer(text="Green."), ScriptedAnswer(text="Grey.")]
+    desk.click("compare.run")
+    await desk.until(lambda: state.value is not before and not state.value.is_running)
+
+
+async def test_thinking_is_offered_only_of_models_that_can(desk: BenchDesk) -> None:
+    desk.click("bench.tab.compare")
+    setup = desk.find("compare", CompareTab)._columns[0].setup
+    able, unable = ModelChoice("/m/able.gguf", "Able"), ModelChoice("/m/unable.gguf", "Unable", can_think=False)
+    setup.set_choices(able.path, (able, unable), ())
+    assert desk.is_shown("compare.A.thinking")
+    assert "Thinking" in column_texts(setup.column())
+    setup.set_choices(unable.path, (able, unable), ())
+    assert not desk.is_shown("compare.A.thinking")
+    assert column_texts(setup.column()) == ("unable", "General")
+    desk.find("compare.A.model", QComboBox).setCurrentText("Able")
+    assert desk.is_shown("compare.A.thinking")
 
 
 async def test_files_are_shown_and_removed(desk: BenchDesk, tmp_path: Path) -> None:

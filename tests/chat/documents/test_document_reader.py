@@ -96,7 +96,7 @@ def test_scanned_pdf_is_recognized(tmp_path: Path) -> None:
     ("name", "content", "says"),
     [
         ("program.exe", b"MZ\x00\x00\x01", "not a text file"),
-        ("broken.pdf", b"%PDF-1.4 nonsense", "damaged or not a PDF"),
+        ("broken.pdf", b"%PDF-1.4 nonsense", "damaged, empty or not a PDF"),
         ("big.txt", b"a" * (MAX_TEXT_BYTES + 1), "up to 16 MB"),
     ],
 )

@@ -88,7 +88,7 @@ async def test_files_that_cannot_be_read_are_named(desk: Desk, folder: Path) -> 
     await desk.until(lambda: desk.is_shown("folder"))
     assert desk.text_of("folder.state") == "2 files with text can be searched. 1 file can't be read."
     [line] = desk.find("folder.problems", QPlainTextEdit).toPlainText().splitlines()
-    assert line.startswith("broken.pdf: ")
+    assert line == "broken.pdf is damaged, empty or not a PDF."
 
     (folder / "broken.pdf").unlink()
     (folder / "c.txt").write_text("raft")

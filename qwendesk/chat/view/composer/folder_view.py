@@ -67,7 +67,7 @@ class FolderDialog(Dialog):
         self._note.setText(state.note if state is not None else "")
         self._note.setVisible(bool(self._note.text()))
         problems = state.problems if state is not None else ()
-        lines = [f"{each.path}: {each.reason}" for each in problems]
+        lines = [_problem_line(each.path, each.reason) for each in problems]
         n_more = state.n_problems - len(problems) if state is not None else 0
         if n_more:
             lines.append(tr_n("{0} more", "{0} more", n_more))
@@ -106,6 +106,12 @@ class FolderDialog(Dialog):
         row.addStretch(1)
         row.addWidget(close)
         return row
+
+
+def _problem_line(path: str, reason: str) -> str:
+    """Return why a file can't be read, with its path; a reason that begins with its name isn't told it twice."""
+    name = Path(path).name
+    return path + reason[len(name) :] if reason.startswith(name) else f"{path}: {reason}"
 
 
 def _sentence(state: FolderState | None) -> str:

@@ -14,6 +14,7 @@ from qwendesk.chat.view.answer.stack_geometry import StackGeometry
 from qwendesk.chat.view.thread.pictures.thumbnails import PreviewCache
 from qwendesk.chat.view.thread.turn_intents import EDITED, TurnIntents
 from qwendesk.core.conversation import Turn
+from qwendesk.widgets.kit import READING_WIDTH
 from qwendesk.widgets.step_budget import StepBudget
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 Part = Literal["question", "answer"]
 # Widest column of the conversation, in pixels.
-COLUMN_WIDTH = 772
+COLUMN_WIDTH = READING_WIDTH
 _LINE = 22.0
 _CHARACTERS_IN_LINE = 100.0
 
