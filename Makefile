@@ -60,6 +60,7 @@ check: environment-test
 
 bench: environment-test
 	@$(VENV_PYTHON) -m bench.engine
+	@$(VENV_PYTHON) -m bench.why limit
 	@$(VENV_PYTHON) -m bench.tool_results
 	@$(VENV_PYTHON) -m bench.ui_responsive
 	@$(VENV_PYTHON) -m bench.ui_markdown
@@ -74,6 +75,7 @@ clients: environment-test
 soak: environment-test
 	@$(VENV_PYTHON) -m tools.real_models || echo "The tests that need these models are skipped."
 	@$(VENV_PYTHON) -m pytest -m soak --timeout 3600 -o faulthandler_timeout=4000
+	@$(VENV_PYTHON) -m bench.why causes
 
 format: environment-test
 	@$(VENV_PYTHON) -m ruff check --fix-only --quiet .

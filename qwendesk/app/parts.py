@@ -71,6 +71,7 @@ class Parts(Owner):
             LoadTabServices(app.pending_load, app.commands, app.settings),
             navigation,
         )
+        self.chats.page.thread_view.intents.speed_reason = app.meters.why.reason
         self.window = window = MainWindow(app.engine, self.chats, app.meters, navigation)
         # The window closes among the last, because widgets still show changes while the services close.
         self.at_close(window.deleteLater, window.chat_page.thread_view.highlighter.close)
@@ -211,6 +212,7 @@ class Parts(Owner):
 
     def _build_engine_page(self) -> "EnginePage":
         from qwendesk.engines.view.engine_page import EnginePage  # noqa: PLC0415
+        from qwendesk.meters.view.why_card import WhyCard  # noqa: PLC0415
 
         app = self.services
         page = EnginePage(
@@ -218,6 +220,7 @@ class Parts(Owner):
         )
         compared = app.meters.comparer.comparisons
         page.add_command(app.pending_load, app.chat.options, app.outgrown.state, compared)
+        page.add_card(WhyCard(app.meters.why))
         return page
 
     def _build_bench_page(self) -> "BenchPage":

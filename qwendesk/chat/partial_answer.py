@@ -206,6 +206,7 @@ def _added(first: AnswerStats, second: AnswerStats) -> AnswerStats:
         decode_s=first.decode_s + second.decode_s,
         n_threads=second.n_threads,
         most_threads=second.most_threads,
+        timing=first.timing.plus(second.timing),
         cache_note=second.cache_note,
         dropped_messages=second.dropped_messages,
     )

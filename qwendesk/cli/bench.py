@@ -83,11 +83,18 @@ class BenchRequest(msgspec.Struct, frozen=True, kw_only=True):
     shows_progress: bool
 
 
-def add_bench_options(parser: argparse.ArgumentParser) -> None:
+def add_model_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a measured model, which `start_of` reads."""
     add = parser.add_argument
     add("model", metavar="MODEL", nargs="?", type=Path, help="a GGUF file (default: the built-in demo model)")
     add("-m", "--model", dest="model_option", metavar="MODEL", type=Path, help="the same, as in llama-bench")
     add("--mmproj", metavar="F", help="its vision file (default: a matching one in its folder; empty: none)")
+    add("--set", metavar="KEY=VALUE", dest="assignments", action="append", default=[], help="set any load option")
+
+
+def add_bench_options(parser: argparse.ArgumentParser) -> None:
+    add_model_options(parser)
+    add = parser.add_argument
     numbers, list_of = "N,...", " (comma-separated list)"
     add("-p", "--n-prompt", metavar=numbers, help=f"prompt lengths to process{list_of} (default: {_PROMPT})")
     add("-n", "--n-gen", metavar=numbers, help=f"tokens to generate{list_of} (default: {_GEN})")
@@ -117,7 +124,6 @@ def add_bench_options(parser: argparse.ArgumentParser) -> None:
         "--save-kld-base", metavar="BASE", type=Path, help="save the distributions, to compare others with them"
     )
     base.add_argument("--kld-base", metavar="BASE", type=Path, help="compare the distributions with saved ones (KLD)")
-    add("--set", metavar="KEY=VALUE", dest="assignments", action="append", default=[], help="set any load option")
     add(
         "-o", "--output", choices=get_args(OutputFormat), default="md",
         help="output format (default: md, the table of llama-bench; row: one line to share)",
@@ -132,7 +138,7 @@ def request_of(options: argparse.Namespace) -> BenchRequest:
     """Check the parsed arguments. Raises QwenDeskError for invalid ones."""
     given = {key: _values(key, text) for key in _SWEPT if (text := getattr(options, key)) is not None}
     plan = _plan(options)
-    start = _with_context(_start(options), options, plan)
+    start = _with_context(start_of(options), options, plan)
     loads = tuple(parse_load_options(start, dict(zip(given, chosen, strict=True))) for chosen in _products(given))
     return BenchRequest(
         loads=loads, swept=tuple(given), plan=plan, text=_text(options), output=options.output,
@@ -145,7 +151,7 @@ async def bench(options: argparse.Namespace, terminal: Terminal, interrupts: Int
     if options.tune:
         from qwendesk.cli.tune import tune
 
-        return await tune(options, _start(options), terminal, interrupts)
+        return await tune(options, start_of(options), terminal, interrupts)
     request = request_of(options)
     task = asyncio.current_task()
     if task is not None:
@@ -269,7 +275,8 @@ def _plan(options: argparse.Namespace) -> SpeedPlan:
     return msgspec.structs.replace(plan, depths=_numbers("-d", options.n_depth, (0,)), longest_fill_s=float("inf"))
 
 
-def _start(options: argparse.Namespace) -> LoadOptions:
+def start_of(options: argparse.Namespace) -> LoadOptions:
+    """Return the load options of a command line with `add_model_options`. Raises QwenDeskError for bad ones."""
     chosen: Path | None = options.model or options.model_option
     model = first_shard(chosen.absolute()) if chosen else demo_model()
     if options.mmproj is not None:

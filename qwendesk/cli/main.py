@@ -66,6 +66,13 @@ def _add_bench(parser: argparse.ArgumentParser) -> Run:
     return bench
 
 
+def _add_why(parser: argparse.ArgumentParser) -> Run:
+    from qwendesk.cli.why import add_why_options, why
+
+    add_why_options(parser)
+    return why
+
+
 def _add_doctor(parser: argparse.ArgumentParser) -> Run:
     from qwendesk.cli.doctor import doctor
 
@@ -160,6 +167,14 @@ _COMMANDS = (
         "memory before, with drafts and without, and how soon second questions are answered. The table has the "
         "median and the standard deviation. Ctrl+C stops; what was measured stays.",
         "Exit status: 0 measured, 2 bad usage, 3 the model can't be loaded, 4 the engine failed, 130 stopped early.",
+    ),
+    CliCommand(
+        "why",
+        _add_why,
+        "say why a model isn't faster on this PC, and what to change",
+        "Have a model answer, measure what this PC could do, and show where the time of a token goes: weights, KV "
+        "cache, sampling, QwenDesk's own work and waits.",
+        "Exit status: 0 explained, 2 bad usage, 3 the model can't be loaded, 4 the engine failed.",
     ),
     CliCommand(
         "doctor",

@@ -112,6 +112,55 @@ class TextScore(msgspec.Struct, frozen=True, kw_only=True, tag="text"):
     """None without a base."""
 
 
+class Matrix(msgspec.Struct, frozen=True):
+    """Matrices of one kind that a token is multiplied with, one after the other."""
+
+    type: str
+    """A ggml type such as "Q4_K"."""
+    n_in: int
+    n_out: int
+    count: int = 1
+
+
+class Attention(msgspec.Struct, frozen=True, kw_only=True):
+    """A layer's look at the KV cache."""
+
+    type_k: str
+    """A ggml type such as "F16"."""
+    type_v: str
+    key_length: int
+    value_length: int
+    n_heads: int
+    n_heads_kv: int
+    n_tokens: int
+
+
+class StreamTest(msgspec.Struct, frozen=True, kw_only=True):
+    """Have the CPU read what a token of the loaded model reads, and do nothing else: the limit of its speed.
+
+    The matrices have the model's types and shapes, and lie in a buffer that is larger than the caches of a CPU.
+    """
+
+    matrices: tuple[Matrix, ...]
+    attention: Attention | None = None
+    """One layer's; None without a KV cache on the CPU."""
+    n_threads: int
+    buffer_bytes: int = 256 * 1024**2
+
+
+class StreamSpeed(msgspec.Struct, frozen=True, kw_only=True):
+    """Medians of the passes."""
+
+    ram_bytes_s: float
+    """Bytes per second that the RAM gives to a plain reader with these threads."""
+    matrices_s: float
+    """Seconds for all matrices."""
+    step_s: float
+    """Seconds to begin and end one operation, however small."""
+    attention_s: float = 0.0
+    """Seconds for one layer's look at the KV cache."""
+
+
 BenchTest = SpeedTest | TextTest
 BenchResult = SpeedSamples | TextScore
 

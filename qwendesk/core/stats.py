@@ -8,6 +8,34 @@ import msgspec
 StopReason = Literal["eos", "stop_string", "tool_calls", "max_tokens", "context_full", "repetition", "cancelled"]
 
 
+class AnswerTiming(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where the time of an answer went, as far as the engine worker measures it. All 0 for a model on a server."""
+
+    engine_s: float = 0.0
+    """Seconds that the engine took to decode the answer's tokens, after the first, and to guess drafts."""
+    sampling_s: float = 0.0
+    """Seconds to choose the tokens, with penalties and grammars."""
+    drafts_lost_s: float = 0.0
+    """Seconds that steps with drafts took more than the same tokens would have taken without; negative for a gain."""
+    wanted_cores: float = 0.0
+    """Cores that other programs wanted, as a mean; 0 if too few looks fell into the answer."""
+    delayed_s: float = 0.0
+    """Seconds that the engine's slowest thread was ready and got no core; 0 where the system doesn't tell."""
+    drive_bytes: int = 0
+    """Bytes that were read from the drive, from the question to the end; 0 where the system doesn't tell."""
+
+    def plus(self, later: "AnswerTiming") -> "AnswerTiming":
+        """Return the timing of two parts of one answer."""
+        return AnswerTiming(
+            self.engine_s + later.engine_s,
+            self.sampling_s + later.sampling_s,
+            self.drafts_lost_s + later.drafts_lost_s,
+            max(self.wanted_cores, later.wanted_cores),
+            self.delayed_s + later.delayed_s,
+            self.drive_bytes + later.drive_bytes,
+        )
+
+
 class AnswerStats(msgspec.Struct, frozen=True):
     """Statistics in tokens and seconds. An image counts as the number of tokens it takes."""
 
@@ -38,6 +66,9 @@ class AnswerStats(msgspec.Struct, frozen=True):
     """Fewest threads that computed the answer, where other programs wanted cores; 0 if unknown."""
     most_threads: int = 0
     """Threads that compute an answer on a quiet PC."""
+    timing: AnswerTiming = AnswerTiming()
+    is_follow_up: bool = False
+    """True if the prompt has an earlier answer, so that most of it should have been in memory."""
     dropped_messages: int = 0
     """Number of the oldest messages that were left out because the context was full."""
     tool_rounds: int = 0

@@ -9,7 +9,7 @@ from typing import Generic, Literal, TypeVar
 
 import msgspec
 
-from qwendesk.core.benchmarks import BenchResult, BenchTest
+from qwendesk.core.benchmarks import BenchResult, BenchTest, StreamSpeed, StreamTest
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.generation_options import ChatFormat, GenerationOptions
 from qwendesk.core.messages import ImagePart, Message, ToolCall
@@ -169,6 +169,12 @@ class Bench(Request, frozen=True, kw_only=True, tag="bench"):
     test: BenchTest
 
 
+class Stream(Query["Streamed"], frozen=True, kw_only=True, tag="stream"):
+    """Measure how fast the CPU reads what a token reads. Answered by Streamed or RequestFailed."""
+
+    test: StreamTest
+
+
 class Cancel(Request, frozen=True, kw_only=True, tag="cancel"):
     """Stop the request with id `target`. Answered by Acknowledged at once; the target ends with its own last event.
 
@@ -202,6 +208,7 @@ AnyRequest = (
     | Warm
     | SaveState
     | Bench
+    | Stream
     | Cancel
     | AnswerNow
     | ProbeDevices
@@ -515,6 +522,10 @@ class Benched(Event, frozen=True, kw_only=True, tag="benched"):
     result: BenchResult
 
 
+class Streamed(Event, frozen=True, kw_only=True, tag="streamed"):
+    speed: StreamSpeed
+
+
 class Finished(Event, frozen=True, kw_only=True, tag="finished"):
     stop_reason: StopReason
     stats: AnswerStats
@@ -563,6 +574,7 @@ AnyEvent = (
     | StateSaved
     | BenchProgress
     | Benched
+    | Streamed
     | Finished
     | RequestFailed
     | Acknowledged

@@ -19,6 +19,7 @@ from qwendesk.engine.protocol import (
     Measured,
     RequestFailed,
     StateSaved,
+    Streamed,
     Tokenized,
     Unloaded,
     Warmed,
@@ -36,6 +37,7 @@ LastEvent = (
     | Tokenized
     | Warmed
     | StateSaved
+    | Streamed
     | Benched
     | Finished
     | RequestFailed

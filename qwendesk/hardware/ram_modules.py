@@ -39,17 +39,21 @@ class RamModule(msgspec.Struct, frozen=True):
     """Where it is, as the maker of the board says it: "P0 CHANNEL A DIMM 1"."""
 
 
-@functools.cache
 def ram_bandwidth_here() -> tuple[float, float] | None:
     """Return the bytes/s of this PC's RAM twice, as a range; None where the system doesn't tell. Never raises."""
+    bytes_s = bandwidth_of(modules_here())
+    return (bytes_s, bytes_s) if bytes_s else None
+
+
+@functools.cache
+def modules_here() -> tuple[RamModule, ...]:
+    """Return the modules of this PC's RAM; () where the system doesn't tell. Never raises."""
     try:
         if sys.platform == "win32":
-            bytes_s = bandwidth_of(tuple(smbios_modules(windows_table(ctypes.windll.kernel32.GetSystemFirmwareTable))))
-        else:
-            bytes_s = bandwidth_of(tuple(udev_modules(_UDEV.read_text("utf-8", "replace"))))
+            return tuple(smbios_modules(windows_table(ctypes.windll.kernel32.GetSystemFirmwareTable)))
+        return tuple(udev_modules(_UDEV.read_text("utf-8", "replace")))
     except (OSError, ValueError, struct.error):
-        return None
-    return (bytes_s, bytes_s) if bytes_s else None
+        return ()
 
 
 def bandwidth_of(modules: Sequence[RamModule]) -> float:
@@ -62,6 +66,12 @@ def bandwidth_of(modules: Sequence[RamModule]) -> float:
     else:
         bits = _CHANNEL_BITS * _channels(modules)
     return slowest * 1e6 * bits / 8
+
+
+def has_one_channel(modules: Sequence[RamModule]) -> bool:
+    """Return whether all modules are in one channel, so that another one would double the speed of the RAM."""
+    is_soldered = any(module.kind.startswith(_SOLDERED) for module in modules)
+    return bool(modules) and not is_soldered and _channels(modules) == 1
 
 
 def _channels(modules: Sequence[RamModule]) -> int:

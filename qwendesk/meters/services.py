@@ -8,6 +8,7 @@ from qwendesk.core.app_options import AppOptions
 from qwendesk.core.observed import Observed
 from qwendesk.core.owner import Owner
 from qwendesk.engine.answer_meter import AnswerMeter
+from qwendesk.engine.contract import EngineClient
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.measurements import MeasuredSpeeds, Measurements
 from qwendesk.hardware.snapshot_reader import SnapshotReader
@@ -15,6 +16,7 @@ from qwendesk.meters.load_comparer import LoadComparer
 from qwendesk.meters.remedy_service import RemedyService
 from qwendesk.meters.service import MeterService
 from qwendesk.meters.spill_remedies import EstimateLoad, ReadHeaders, load_estimator
+from qwendesk.meters.why_service import WhyService
 
 
 class MeterSource(msgspec.Struct, frozen=True):
@@ -33,6 +35,7 @@ class MeterServices(Owner):
     def __init__(
         self,
         engine: EngineService,
+        client: EngineClient,
         answers: AnswerMeter,
         measured: Measurements,
         *,
@@ -49,4 +52,5 @@ class MeterServices(Owner):
             LoadComparer(engine, self.service, measured.loads, read_headers=source.read_headers or engine.read_files)
         )
         self.own(self.service)
+        self.why = self.own(WhyService(engine, client, answers, measured))
         self.platform = source.platform

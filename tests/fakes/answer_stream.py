@@ -9,7 +9,7 @@ import msgspec
 
 from qwendesk.core.failures import EngineExit
 from qwendesk.core.messages import ImagePart, Message, Part, ToolCall
-from qwendesk.core.stats import AnswerStats, StopReason
+from qwendesk.core.stats import AnswerStats, AnswerTiming, StopReason
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import AnswerItem
 from qwendesk.engine.protocol import (
@@ -57,6 +57,7 @@ class ScriptedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """None: as fast as the loop."""
     stop_reason: StopReason = "eos"
     reasoning_looped: bool = False
+    timing: AnswerTiming = AnswerTiming()
     fail: RequestFailed | EngineExit | None = None
     """Ends the answer in place of Finished, after all its words."""
     crashes_after: int | None = None
@@ -154,6 +155,7 @@ class FakeAnswerStream:
         stats = AnswerStats(
             prompt_tokens=prompt, reread_tokens=prompt, image_tokens=pictures * PICTURE_TOKENS,
             reasoning_tokens=reasoning, answer_tokens=answer, reasoning_looped=self._script.reasoning_looped,
+            timing=self._script.timing,
             ttft_s=0.2, prefill_s=0.2, decode_s=(reasoning + answer) / speed if speed else 1.0,
         )  # fmt: skip
         calls = self._script.calls or self._script.damaged_call

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from qwendesk.core.benchmarks import StreamSpeed
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.failures import EngineExit, LoadFailure
 from qwendesk.core.observed import Subscribers
@@ -33,6 +34,8 @@ from qwendesk.engine.protocol import (
     RequestFailed,
     SaveState,
     StateSaved,
+    Stream,
+    Streamed,
     TemplateAbilities,
     Tokenize,
     Tokenized,
@@ -102,6 +105,10 @@ class FakeEngineClient:
         """The worker's process, as the meters see it; 0 is none."""
         self.state_content, self.state_tokens = b"state", 1000
         """What `save_state` writes, and how many tokens it says the chat has."""
+        self.streamed: Streamed | RequestFailed = Streamed(
+            id=0, speed=StreamSpeed(ram_bytes_s=20e9, matrices_s=0.02, step_s=0.0, attention_s=0.0)
+        )
+        """The reply to a stream loop."""
         self.closed = False
         self._running = self._loaded = False
         self._next_id = 0
@@ -200,6 +207,8 @@ class FakeEngineClient:
                 reply = self._measured(request)
             case Tokenize():
                 reply = Tokenized(id=request.id, tokens=tuple(map(len, request.text.split())))
+            case Stream():
+                reply = self.streamed
             case Warm():
                 reply = Warmed(id=request.id, done=100, reread=100)
             case SaveState():

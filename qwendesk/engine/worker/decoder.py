@@ -10,8 +10,10 @@ import time
 from collections.abc import Sequence
 from typing import Protocol
 
+import llama_cpp.llama_cpp as C
+
 from qwendesk.engine.worker.cache import PromptCache
-from qwendesk.engine.worker.drafts import DraftGate
+from qwendesk.engine.worker.drafts import FEWEST_STEPS, DraftGate, StepTotal
 from qwendesk.engine.worker.engine_calls import EngineFault
 from qwendesk.engine.worker.model import LoadedModel
 
@@ -39,7 +41,11 @@ class Decoder:
         self._n_drawn = 0
         """How many of them were drawn by the sampler, so that they belong to the answer."""
         self._step_began = 0.0
+        self._steps = StepTotal(), StepTotal()
+        """The steps of this answer, without drafts and with."""
         self.drafted = self.accepted = 0
+        self.engine_s = 0.0
+        """Seconds in the engine, with the making of drafts."""
 
     def draft_with(self, drafter: Drafter, n_max: int) -> None:
         """Draft up to `n_max` tokens at once from now on. The memory must be able to cut that many off."""
@@ -50,11 +56,27 @@ class Decoder:
         """The row of logits from which the next token is drawn, counted from the end of the last batch (-1)."""
         return self._n_drawn - len(self._drafts) - 1
 
+    @property
+    def drafts_lost_s(self) -> float:
+        """By how many seconds drafts made this answer later; negative for a gain, 0.0 if too few steps tell."""
+        plain, drafted = self._steps
+        if plain.steps < FEWEST_STEPS or not drafted.steps:
+            return 0.0
+        return drafted.seconds - drafted.tokens * plain.seconds / plain.tokens
+
     def decode(self, tokens: Sequence[int], *, rows: int = 1) -> None:
         """Decode tokens after those of the answer, with the logits of the last one (or of none, for 0 rows)."""
         self.discard_drafts()
+        began = time.perf_counter()
         self._model.decode(tokens, self._cache.position, rows=rows)
+        self.engine_s += time.perf_counter() - began
         self._cache.append(*tokens)
+
+    def wait(self) -> None:
+        """Wait until the last batch is computed: a GPU's calls return before."""
+        began = time.perf_counter()
+        C.llama_synchronize(self._model.ctx)
+        self.engine_s += time.perf_counter() - began
 
     def is_drafted(self, token: int) -> bool:
         """Return whether `token`, which the sampler drew, is in memory already, because it was drafted."""
@@ -72,10 +94,11 @@ class Decoder:
         self._end_step()
         self.discard_drafts()
         drafts: Sequence[int] = ()
+        self._step_began = began = time.perf_counter()
         if self._drafter is not None and self._gate.is_open:
             drafts = self._drafter.propose(min(most, self._n_max))
-        self._step_began = time.perf_counter()
         self._model.decode((token, *drafts), self._cache.position, rows=1 + len(drafts))
+        self.engine_s += time.perf_counter() - began
         self._cache.append(token)
         self._drafts = drafts
         self.drafted += len(drafts)
@@ -91,3 +114,4 @@ class Decoder:
         if self._step_began and self._drafter is not None:
             seconds = time.perf_counter() - self._step_began
             self._gate.note(drafted=len(self._drafts), gained=1 + self._n_drawn, seconds=seconds)
+            self._steps[bool(self._drafts)].add(1 + self._n_drawn, seconds)

@@ -13,7 +13,7 @@ from qwendesk.engine.worker.mtp_head import MtpHead
 # The weight of the newest step in the running means: about the last ten steps count.
 _WEIGHT = 0.1
 # How many steps of a kind are measured before it is judged.
-_FEWEST_STEPS = 6
+FEWEST_STEPS = 6
 # After so many steps of each kind, the speedup is known well enough to be saved for later loads.
 _JUDGED_STEPS = 48
 # After drafts were found not to pay off, so many tokens are decoded without; then a few drafts are measured again.
@@ -30,18 +30,18 @@ class DraftGate:
         self._gained = 0.0
         """The running mean of tokens per step with drafts."""
         self._pause = 0
-        self._total = _Total(), _Total()
+        self._total = StepTotal(), StepTotal()
         """All steps so far, without drafts and with."""
 
     @property
     def is_open(self) -> bool:
         """Whether the next step should have drafts."""
-        return self._plain_steps >= _FEWEST_STEPS and not self._pause
+        return self._plain_steps >= FEWEST_STEPS and not self._pause
 
     @property
     def speedup(self) -> float:
         """How many times faster steps with drafts are; 1.0 as long as that is not known."""
-        if self._plain_steps < _FEWEST_STEPS or self._drafted_steps < _FEWEST_STEPS or not self._drafted_s:
+        if self._plain_steps < FEWEST_STEPS or self._drafted_steps < FEWEST_STEPS or not self._drafted_s:
             return 1.0
         return self._gained * self._plain_s / self._drafted_s
 
@@ -67,7 +67,7 @@ class DraftGate:
         self._drafted_steps += 1
         self._drafted_s = _mean(self._drafted_s, seconds, self._drafted_steps)
         self._gained = _mean(self._gained, gained, self._drafted_steps)
-        if self._drafted_steps >= _FEWEST_STEPS and self.speedup < 1:
+        if self._drafted_steps >= FEWEST_STEPS and self.speedup < 1:
             self._pause, self._drafted_steps = _PAUSE_TOKENS, 0
 
 
@@ -79,7 +79,9 @@ class OpenGate(DraftGate):
         return True
 
 
-class _Total:
+class StepTotal:
+    """How many steps there were, and how many tokens they gave in how many seconds."""
+
     def __init__(self) -> None:
         self.steps = self.tokens = 0
         self.seconds = 0.0

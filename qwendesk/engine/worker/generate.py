@@ -15,7 +15,7 @@ import msgspec
 
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.messages import Message, TextPart, text_message
-from qwendesk.core.stats import AnswerStats, StopReason
+from qwendesk.core.stats import AnswerStats, AnswerTiming, StopReason
 from qwendesk.core.translation import mark
 from qwendesk.engine.protocol import (
     AnswerToken,
@@ -34,6 +34,7 @@ from qwendesk.engine.worker.call_grammar import tools_and_grammar
 from qwendesk.engine.worker.control import RequestControl
 from qwendesk.engine.worker.decoder import Decoder, Drafter
 from qwendesk.engine.worker.drafts import DraftGate, LookupDrafter, MtpDrafter
+from qwendesk.engine.worker.drive_reads import drive_bytes
 from qwendesk.engine.worker.engine_calls import Aborted
 from qwendesk.engine.worker.layout import DecodeStep, Layout
 from qwendesk.engine.worker.loader import Session
@@ -93,7 +94,8 @@ class Generation:
         self._markers = session.marker_ids() if self._tools else frozenset()
         # Both move by the time for which the answer was interrupted.
         self._started, self._first_token_at = time.monotonic(), 0.0
-        self._stats = AnswerStats()
+        self._sampling_s, self._drive_bytes = 0.0, drive_bytes()
+        self._stats = AnswerStats(is_follow_up=any(each.role == "assistant" for each in request.messages))
         self._stop_text = ""
 
     def steps(self) -> Steps[Finished]:
@@ -230,7 +232,7 @@ class Generation:
 
     def _generate(self, sampler: Sampler, writer: Writer) -> Steps[None]:
         session, options = self._session, self._options
-        can_continue = False
+        can_continue, engine_s = False, self._decoder.engine_s
         try:
             while True:
                 self._between_steps()
@@ -238,12 +240,12 @@ class Generation:
                     raise Stopped("cancelled")
                 if writer.in_reasoning:
                     self._end_reasoning_if_due(writer)
-                token = self._sample(sampler, writer)
+                token = self._timed_sample(sampler, writer)
                 self._threads.follow()
                 if self._must_begin_call(token, writer):
                     token = session.call_tags[0]  # type: ignore[index]
                 if not self._first_token_at:
-                    self._first_token_at = time.monotonic()
+                    self._first_token_at, engine_s = time.monotonic(), self._decoder.engine_s
                     self._update_stats(ttft_s=self._first_token_at - self._started)
                 if session.model.is_end(token) or token in self._turn_tokens:
                     if not writer.in_reasoning:
@@ -290,6 +292,14 @@ class Generation:
                 reasoning_tokens=writer.reasoning_tokens,
                 answer_tokens=writer.answer_tokens,
                 decode_s=time.monotonic() - self._first_token_at if self._first_token_at else 0.0,
+                timing=AnswerTiming(
+                    engine_s=self._decoder.engine_s - engine_s,
+                    sampling_s=self._sampling_s,
+                    drafts_lost_s=self._decoder.drafts_lost_s,
+                    wanted_cores=self._threads.mean_wanted,
+                    delayed_s=min(self._threads.delayed_s, time.monotonic() - self._started),
+                    drive_bytes=drive_bytes() - self._drive_bytes,
+                ),
             )
 
     def _logprobs(self, sampler: Sampler, token: int) -> AnswerToken | None:
@@ -323,6 +333,15 @@ class Generation:
         assert dialect, "only a model with a dialect has tags for calls"
         only = "" if request.must_call == _ANY_TOOL else request.must_call
         return tools_and_grammar(tuple(request.tools_json), only, dialect, tags[1])
+
+    def _timed_sample(self, sampler: Sampler, writer: Writer) -> int:
+        """Sample the next token. The time that a GPU still computes its logits is the engine's."""
+        self._decoder.wait()
+        began = time.perf_counter()
+        token = self._sample(sampler, writer)
+        if self._first_token_at:
+            self._sampling_s += time.perf_counter() - began
+        return token
 
     def _sample(self, sampler: Sampler, writer: Writer) -> int:
         if writer.in_call and not writer.call_ends_by_text:

@@ -38,6 +38,7 @@ from qwendesk.engine.worker.loader import LoadError, Session, load
 from qwendesk.engine.worker.log import EngineLog
 from qwendesk.engine.worker.request_layout import measure
 from qwendesk.engine.worker.speed_bench import bench
+from qwendesk.engine.worker.stream import stream
 from qwendesk.engine.worker.text_score import score
 
 # How many lines of the engine's log are sent with a failed load.
@@ -164,6 +165,9 @@ class Service:
                 session = self._require_session()
                 measured = score if isinstance(request.test, TextTest) else bench
                 self._channel.send(measured(session, request, self._channel.send, self._should_stop))
+            case p.Stream():
+                self._require_session().threads.use()
+                self._channel.send(p.Streamed(id=request.id, speed=stream(request.test)))
             case p.Measure():
                 self._channel.send(measure(self._require_session(), request, self._channel.send))
             case p.Tokenize():

@@ -7,6 +7,7 @@ With another number of threads, flash attention cuts the cache elsewhere from 51
 rounding. An answer that is to be the same each time keeps the number with which it began.
 """
 
+import contextlib
 import os
 import sys
 import time
@@ -53,6 +54,9 @@ class Threads:
         self._looked_at = self._changed_at = float("-inf")
         self._n_wanted = 0
         self._used = -1
+        self.n_looks = 0
+        self.sum_wanted = 0.0
+        """Over all looks, the cores that other programs wanted."""
 
     def look(self) -> None:
         """Note what other programs do, unless that was done just now. Between two steps of the engine, or idle."""
@@ -63,6 +67,7 @@ class Threads:
             self._looks.clear()
         self._looked_at = now
         self._looks.append(self._wanted())
+        self.n_looks, self.sum_wanted = self.n_looks + 1, self.sum_wanted + self._looks[-1]
         mean = sum(self._looks) / len(self._looks) if len(self._looks) >= _FEWEST_LOOKS else 0.0
         if int(mean + 0.5) != self._n_wanted and now - self._changed_at >= _CHANGE_EVERY_S:
             self._n_wanted, self._changed_at = int(mean + 0.5), now
@@ -91,6 +96,8 @@ class ThreadsOfAnswer:
         self._threads = threads
         self._is_fixed = options.temperature == 0 or options.seed >= 0
         self._n_wanted = threads.n_wanted
+        self._looks_before, self._sum_before = threads.n_looks, threads.sum_wanted
+        self._delays_before = _delays()
         self.fewest = threads.use(self._n_wanted)
         """Number of threads it was computed with at its narrowest."""
 
@@ -100,6 +107,17 @@ class ThreadsOfAnswer:
         if not self._is_fixed:
             self._n_wanted = self._threads.n_wanted
         self.fewest = min(self.fewest, self._threads.use(self._n_wanted))
+
+    @property
+    def mean_wanted(self) -> float:
+        """How many cores other programs wanted during the answer; 0.0 with too few looks to tell."""
+        n_looks = self._threads.n_looks - self._looks_before
+        return (self._threads.sum_wanted - self._sum_before) / n_looks if n_looks >= _FEWEST_LOOKS else 0.0
+
+    @property
+    def delayed_s(self) -> float:
+        """How many seconds a thread of this process waited for a core during the answer: the one that waited most."""
+        return max((delay - self._delays_before.get(task, 0.0) for task, delay in _delays().items()), default=0.0)
 
     def resume(self) -> None:
         """Take the answer's threads again, after another one was computed."""
@@ -123,6 +141,16 @@ def _runnable() -> float:
         return float(max(0, int(_LOADAVG.read_text().split()[3].split("/")[0]) - own))
     except (OSError, ValueError, IndexError):
         return 0.0
+
+
+def _delays() -> dict[str, float]:
+    """Return for each thread of this process how many seconds it was ready and got no core. Linux alone tells."""
+    delays = {}
+    with contextlib.suppress(OSError):
+        for task in _OWN_TASKS.iterdir():
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                delays[task.name] = int((task / "schedstat").read_text("ascii").split()[1]) / 1e9
+    return delays
 
 
 def _is_running(stat: Path) -> bool:

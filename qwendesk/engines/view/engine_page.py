@@ -372,6 +372,11 @@ class EnginePage(QScrollArea):
         bind(self, next_step, lambda step: self._learn(next_step=step.sentence if step is not None else ""))
         bind(self, compared, lambda rows: self._learn(compared=rows))
 
+    def add_card(self, card: QWidget) -> None:
+        """Add a card of another feature below the sections."""
+        self._column.insertWidget(self._column.count() - 1 - self._n_others, card)
+        self._n_others += 1
+
     def show_vllm_command(self) -> None:
         """Show the command that runs the loaded model in vLLM."""
         self.command.card.show_kind("vllm")

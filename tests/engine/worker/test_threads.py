@@ -10,7 +10,7 @@ import pytest
 
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.engine.worker.loader import Session
-from qwendesk.engine.worker.threads import Threads, ThreadsOfAnswer, fit_threads, wanted_by_others
+from qwendesk.engine.worker.threads import Threads, ThreadsOfAnswer, _delays, fit_threads, wanted_by_others
 from tests.engine.worker.process import greedy, user
 from tests.engine.worker.test_drafts import ask, loaded
 
@@ -59,6 +59,11 @@ class Others:
     def _wanted(self) -> float:
         self.n_looks += 1
         return self.want
+
+    def look(self, times: int) -> None:
+        for _ in range(times):
+            self.now_s += 0.25
+            self.threads.look()
 
     def pass_s(self, seconds: float, answer: ThreadsOfAnswer) -> None:
         for _ in range(round(seconds / 0.05)):
@@ -153,3 +158,31 @@ def test_a_busy_program_of_low_priority_is_seen() -> None:
         finally:
             busy.kill()
     assert sum(each >= 1 for each in seen) > 500
+
+
+def test_an_answer_knows_what_others_wanted_meanwhile(session: Session) -> None:
+    others = Others(session)
+    others.want = 2.0
+    others.look(6)
+    answer = ThreadsOfAnswer(others.threads, FREE)
+    others.want = 1.0
+    others.look(3)
+    assert answer.mean_wanted == 0.0, "three looks are too few to tell"
+    others.look(3)
+
+    assert answer.mean_wanted == 1.0, "what they wanted before doesn't count"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells how long a thread waited for a core")
+def test_waits_for_a_core_are_those_of_the_thread_that_waited_most(session: Session, monkeypatch) -> None:
+    delays = {"1": 5.0, "2": 7.0}
+    monkeypatch.setattr("qwendesk.engine.worker.threads._delays", lambda: dict(delays))
+    answer = ThreadsOfAnswer(Others(session).threads, FREE)
+    delays |= {"1": 5.5, "2": 7.1, "3": 0.3}
+
+    assert answer.delayed_s == 0.5
+
+
+def test_no_thread_waits_for_less_than_no_time() -> None:
+    assert all(delay >= 0 for delay in _delays().values())
+    assert bool(_delays()) == sys.platform.startswith("linux")

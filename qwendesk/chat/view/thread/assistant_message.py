@@ -1,9 +1,9 @@
 """An answer: its thinking, its text and its statistics, or an error."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QEvent, QPoint, QSize, Qt, Signal, SignalInstance
-from PySide6.QtGui import QFocusEvent
+from PySide6.QtGui import QEnterEvent, QFocusEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QToolTip, QVBoxLayout, QWidget
 
 from qwendesk.chat.view.answer.answer_view import AnswerView
@@ -144,20 +144,26 @@ class StatsChip(QToolButton):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(tr("Statistics for this answer"))
         self.clicked.connect(self._show_tooltip)
+        self._statistics = ""
+        self.speed_reason: Callable[[], str] = str
+        """Returns why the answer was as fast as it was; "" if that isn't known."""
 
     def show_answer(self, answer: Answer) -> None:
         tokens = answer.stats.reasoning_tokens + answer.stats.answer_tokens
         text = stats_text(answer) or tr_n("{0} token", "{0} tokens", tokens)
         self.setText(text)
-        tip = stats_tooltip(answer)
-        self.setToolTip(tip)
-        self.setAccessibleDescription(tip)
+        self._statistics = stats_tooltip(answer)
+        self._update_tooltip()
         if answer.stats.cache_note:
             self.setText(f"{text} · {tr('prompt re-read')}")
 
     def sizeHint(self) -> QSize:
         """Return a size hardly wider than the text, so that the text is aligned with the answer."""
         return QSize(self.fontMetrics().horizontalAdvance(self.text()) + _EXTRA_WIDTH, super().sizeHint().height())
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        self._update_tooltip()
+        super().enterEvent(event)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
@@ -168,7 +174,14 @@ class StatsChip(QToolButton):
         QToolTip.hideText()
         super().leaveEvent(event)
 
+    def _update_tooltip(self) -> None:
+        """Add the reason of the speed, which is found after the answer has ended."""
+        tip = "\n".join(text for text in (self._statistics, self.speed_reason()) if text)
+        self.setToolTip(tip)
+        self.setAccessibleDescription(tip)
+
     def _show_tooltip(self) -> None:
+        self._update_tooltip()
         QToolTip.showText(self.mapToGlobal(QPoint(0, self.height())), self.toolTip(), self)
 
 
@@ -210,6 +223,7 @@ class AssistantMessage(QWidget):
         self._n_above = 0
         """How many widgets of steps are above the current thinking and text."""
         self._footer: QHBoxLayout | None = None
+        self._chip: StatsChip | None = None
         self._status = QLabel()
         self._status.setTextFormat(Qt.TextFormat.PlainText)
         self._status.setProperty("kind", "dim")
@@ -373,6 +387,8 @@ class AssistantMessage(QWidget):
         footer = self._footer or self._new_footer()
         for note in answer_notes(turn, intents):
             self._add(note, at=self._column.count() - 1)  # above the footer
+        if self._chip is not None:
+            self._chip.speed_reason = lambda: intents.speed_reason(turn.answer.stats)
         actions = MessageActions(turn, "answer", intents, self)
         footer.insertWidget(0, actions)
         actions.show()
@@ -403,7 +419,7 @@ class AssistantMessage(QWidget):
 
     def _show_statistics(self, answer: Answer) -> None:
         if answer.stop_reason is not None and not answer.by_hand:
-            chip = StatsChip(self._turn_id)
+            chip = self._chip = StatsChip(self._turn_id)
             chip.show_answer(answer)
             self._new_footer().addWidget(chip)
             chip.show()

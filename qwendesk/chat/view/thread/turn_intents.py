@@ -7,6 +7,7 @@ from PySide6.QtCore import QObject, Signal
 
 from qwendesk.chat.view.answer.source_links import SourceIntents
 from qwendesk.chat.view.thread.pictures.thumbnails import PreviewCache
+from qwendesk.core.stats import AnswerStats
 from qwendesk.core.tool_context import ToolLook
 
 # Characters of the name of a tool that is not known.
@@ -115,6 +116,8 @@ class TurnIntents(QObject):
         """Returns why the loaded model can't continue an answer; "" if it can."""
         self.template_notice: Callable[[], str] = str
         """Returns what to know of the loaded model's chat template; "" if it has one of its own."""
+        self.speed_reason: Callable[[AnswerStats], str] = lambda _stats: ""
+        """Returns why an answer was as fast as it was; "" if that isn't known any more, or not yet."""
         self.edits: dict[str, EditDraft] = {}
         """Unfinished edits by message id."""
         self.calls = CallIntents(self)

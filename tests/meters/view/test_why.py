@@ -1,0 +1,91 @@
+"""Why an answer was as fast as it was, in the window: the card of the Engine page, and the details of the answer."""
+
+import pytest
+from PySide6.QtWidgets import QAbstractButton
+
+from qwendesk.core.stats import AnswerTiming
+from qwendesk.core.translation import tr
+from qwendesk.engine.protocol import RequestFailed, Stream
+from tests.fakes.engine import ScriptedAnswer
+from tests.window_desk import Desk
+
+SENTENCE = "Nothing unusual. Measure this PC to see how much faster it could be."
+MEASURED = "As fast as it should be: the CPU computes for 20 of 25 ms. Only a smaller model would be faster."
+
+
+async def answered(desk: Desk, timing: AnswerTiming, n_words: int = 41) -> None:
+    """Have the demo model answer in a second, with this timing."""
+    desk.client.answers.append(ScriptedAnswer(text="word " * n_words, timing=timing))
+    await desk.ask("Count")
+    why = desk.parts.services.meters.why.state
+    await desk.until(lambda: (why.value.why is not None) == (n_words > 16 and timing.engine_s > 0))
+    desk.window.show_page("engine")
+
+
+@pytest.fixture(autouse=True)
+def quiet_pc(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This PC has enough RAM for the measurement, whatever else runs."""
+    monkeypatch.setattr("qwendesk.meters.why_service._ROOM_BYTES", 0)
+
+
+async def test_before_an_answer_the_card_says_what_it_waits_for(desk: Desk) -> None:
+    desk.window.show_page("engine")
+
+    assert desk.text_of("why.sentence").startswith("Ask the model something")
+    assert not desk.find("why.measure", QAbstractButton).isEnabled()
+
+
+async def test_the_last_answer_is_explained_and_measured(desk: Desk) -> None:
+    await answered(desk, AnswerTiming(engine_s=0.9, sampling_s=0.05))
+    assert desk.text_of("why.sentence") == SENTENCE
+
+    desk.click("why.measure")
+    await desk.until(lambda: desk.text_of("why.sentence") == MEASURED)
+
+    assert [type(each) for each in desk.client.requests].count(Stream) == 1
+    chip = desk.find("thread.stats.1", QAbstractButton)
+    assert "25 ms" not in chip.toolTip(), "it was made before"
+    chip.click()
+    assert chip.toolTip().splitlines()[-1] == MEASURED
+    assert chip.accessibleDescription() == chip.toolTip()
+
+
+async def test_a_second_answer_uses_the_measurement_and_the_first_loses_its_reason(desk: Desk) -> None:
+    await answered(desk, AnswerTiming(engine_s=0.95))
+    desk.click("why.measure")
+    await desk.until(lambda: desk.text_of("why.sentence") == MEASURED)
+    desk.window.show_page("chat")
+    await answered(desk, AnswerTiming(engine_s=0.5, sampling_s=0.45))
+    await desk.until(lambda: "choose the token" in desk.text_of("why.sentence"))
+
+    first, second = (desk.find(f"thread.stats.{number}", QAbstractButton) for number in (1, 2))
+    first.click()
+    second.click()
+    assert MEASURED not in first.toolTip()
+    assert "choose the token" in second.toolTip()
+
+
+@pytest.mark.parametrize(("timing", "n_words"), [(AnswerTiming(), 41), (AnswerTiming(engine_s=0.95), 5)])
+async def test_what_cannot_be_explained_leaves_the_card_empty(desk: Desk, timing: AnswerTiming, n_words: int) -> None:
+    await answered(desk, timing, n_words)
+
+    assert desk.text_of("why.sentence").startswith("Ask the model something")
+
+
+async def test_an_engine_that_cannot_measure_says_so(desk: Desk) -> None:
+    sentence = tr("This engine can't measure the speed of the RAM.")
+    desk.client.streamed = RequestFailed(id=0, title="Can't measure", sentence=sentence)
+    await answered(desk, AnswerTiming(engine_s=0.95))
+
+    desk.click("why.measure")
+
+    await desk.until(lambda: desk.text_of("why.sentence") == sentence)
+    assert desk.find("why.measure", QAbstractButton).isEnabled()
+
+
+async def test_an_eject_forgets_the_answer(desk: Desk) -> None:
+    await answered(desk, AnswerTiming(engine_s=0.95))
+
+    await desk.parts.engine.eject()
+
+    await desk.until(lambda: desk.text_of("why.sentence").startswith("Ask the model something"))
