@@ -21,7 +21,7 @@ from qwendesk.models.services import ModelServices
 from qwendesk.models.view.file_button import FileOffersTab
 from qwendesk.models.view.model_actions import ModelActions
 from qwendesk.models.view.new_models import NewModelsList
-from qwendesk.models.view.offer_row import NARROW_BELOW, OfferRow, RowState, table_head
+from qwendesk.models.view.offer_row import NARROW_BELOW, STACKED_BELOW, OfferRow, RowState, table_head
 from qwendesk.models.view.purpose_tiles import PurposeTiles
 from qwendesk.widgets.bind import bind, bind_field
 from qwendesk.widgets.buttons import TextButton, describe
@@ -45,7 +45,7 @@ class ForThisPc(FileOffersTab):
         self._service, self._speeds = services.offers, services.speeds
         self._network = services.network
         self._rows: list[OfferRow] = []
-        self._state, self._is_all = RowState(), False
+        self._state, self._is_all, self._n_more = RowState(), False, 0
         self._tiles = PurposeTiles()
         self._tiles.chosen.connect(self._on_purpose)
         self._new = NewModelsList()
@@ -146,8 +146,7 @@ class ForThisPc(FileOffersTab):
         self._frame.setVisible(bool(listed))
         n_more = len(listed) - n_best
         self._more_row.setVisible(n_more > 0)
-        self._more.setText(tr("Show fewer") if self._is_all else more_text(n_more))
-        describe(self._more, "models.more", self._more.text())
+        self._n_more = n_more
         self._show_widths()
 
     def _show_widths(self) -> None:
@@ -157,6 +156,9 @@ class ForThisPc(FileOffersTab):
         is_wide = width >= NARROW_BELOW * scale
         self._head.setVisible(is_wide)
         self._tiles.show_notes(on=is_wide)
+        more = more_text(self._n_more) if width >= STACKED_BELOW * scale else tr("Show {0} more", self._n_more)
+        self._more.setText(tr("Show fewer") if self._is_all else more)
+        describe(self._more, "models.more", self._more.text(), more_text(self._n_more))
 
     def _show_speeds(self, speeds: Mapping[str, float]) -> None:
         for each in self._rows:

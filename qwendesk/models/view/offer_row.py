@@ -20,15 +20,14 @@ from qwendesk.models.view.file_button import show_file_status
 from qwendesk.models.view.offer_details import OfferDetails
 from qwendesk.models.view.offer_texts import fit_details, fit_place, good_at_text, size_text
 from qwendesk.widgets.buttons import IconButton, describe
-from qwendesk.widgets.kit import LIST_PADDING, STRETCH, IconLabel, button, column, label, row
+from qwendesk.widgets.kit import LIST_PADDING, STRETCH, IconLabel, button, column, label, paragraph, row
 from qwendesk.widgets.layouts import FlowLayout, widget_with
-from qwendesk.widgets.text_layout import ElidedLabel
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
 # Qt's limit of a width, for none: PySide has no name for it.
 QWIDGETSIZE_MAX: Final = (1 << 24) - 1
 # Widths in pixels at 100% text size: of the columns after the name, and of those in a narrow table.
-_WIDE: Final = (122, 96, 120, 76, 108, 32)
+_WIDE: Final = (122, 104, 120, 76, 108, 32)
 _NARROW: Final = (116, 0, 116, 0, 104, 32)
 # Below these widths of the table it has fewer columns, and its cells are below the name.
 NARROW_BELOW, STACKED_BELOW = 880, 600
@@ -148,7 +147,7 @@ class OfferRow(QFrame):
     def _make_cells(self) -> None:
         offer = self._offer
         self._name = label(offer.id, "strong")
-        self._about = ElidedLabel(f"models.about.{offer.id}", kind="small")
+        self._about = paragraph(kind="small", name=f"models.about.{offer.id}")
         recommended = self._chip(tr("Recommended"), "accent", is_shown=offer.is_hero)
         self._loaded = self._chip(tr("Loaded"), "good", is_shown=False)
         licence = self._chip(tr("Own licence"), "plain", is_shown=bool(offer.model.licence.restriction))
