@@ -292,6 +292,10 @@ class TemplateAbilities(msgspec.Struct, frozen=True):
         return tr(BASE_MODEL if self.is_base else NO_TEMPLATE)
 
 
+# `ServedBy.program` of a server whose program isn't known.
+UNKNOWN_PROGRAM = "OpenAI-compatible server"
+
+
 class ServedBy(msgspec.Struct, frozen=True, kw_only=True):
     """The server that a model runs on, and what it can do of what the engine worker does."""
 

@@ -15,6 +15,7 @@ import msgspec
 
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.settings import table
+from qwendesk.engine.protocol import UNKNOWN_PROGRAM
 
 ServerKind = Literal[
     "llama-server", "lmstudio", "ollama", "vllm", "sglang", "qwendesk", "strata", "freetoken", "lemonade", "jan",
@@ -82,6 +83,6 @@ DIALECTS: Final[Mapping[ServerKind, ServerDialect]] = MappingProxyType(
         "koboldcpp": ServerDialect("KoboldCpp"),
         "docker": ServerDialect("Docker Model Runner"),
         "exo": ServerDialect("exo"),
-        "other": ServerDialect("OpenAI-compatible server"),
+        "other": ServerDialect(UNKNOWN_PROGRAM),
     }
 )  # fmt: skip

@@ -11,7 +11,7 @@ from qwendesk.core.paths import is_demo
 from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.core.translation import tr, tr_n
 from qwendesk.core.units import show_elapsed, show_rate, show_tokens
-from qwendesk.engine.protocol import LoadReport, PictureCost
+from qwendesk.engine.protocol import UNKNOWN_PROGRAM, LoadReport, PictureCost, ServedBy
 from qwendesk.engine.state import EngineState, Phase
 
 # Shares of the context. An answer may stop a few tokens before the end of the context.
@@ -75,10 +75,10 @@ def speed_text(stats: AnswerStats) -> str:
 
 
 def stats_text(answer: Answer) -> str:
-    """Return the decode speed and the time to the first token: "112 tok/s · first word after 0.2 s"."""
+    """Return the decode speed and the time to the first token: "112 tok/s · first word in 0.2 s"."""
     parts = [
         speed_text(answer.stats),
-        tr("first word after {0}", show_elapsed(answer.stats.ttft_s)) if answer.stats.ttft_s > 0 else "",
+        tr("first word in {0}", show_elapsed(answer.stats.ttft_s)) if answer.stats.ttft_s > 0 else "",
     ]
     text = " · ".join(part for part in parts if part)
     if answer.stop_reason in (None, "eos", "stop_string", "tool_calls", "repetition"):  # a note says the last one
@@ -230,12 +230,17 @@ def _is_host(device: str) -> bool:
     return device.upper().startswith("CPU") or device.lower().endswith("_host")
 
 
+def _program(served: ServedBy) -> str:
+    """Return the name of a server's program, to begin a sentence; of one that wasn't recognised, "This server"."""
+    return tr("This server") if served.program == UNKNOWN_PROGRAM else served.program
+
+
 def answer_now_reason(report: LoadReport | None) -> str:
     """Return why the thinking of this model can't be ended early; "" if it can."""
     served = report.served_by if report is not None else None
     if served is None or served.can_answer_now:
         return ""
-    return tr("This server can't end the thinking early. Stop the answer instead.")
+    return tr("{0} can't end the thinking early. Stop the answer instead.", _program(served))
 
 
 def budget_reason(report: LoadReport | None) -> str:
@@ -243,7 +248,7 @@ def budget_reason(report: LoadReport | None) -> str:
     served = report.served_by if report is not None else None
     if served is None or served.can_limit_thinking:
         return ""
-    return tr("This server can't limit how long the model thinks.")
+    return tr("{0} can't limit how long the model thinks.", _program(served))
 
 
 def continue_reason(report: LoadReport | None) -> str:
@@ -251,7 +256,7 @@ def continue_reason(report: LoadReport | None) -> str:
     served = report.served_by if report is not None else None
     if served is None or served.can_continue:
         return ""
-    return tr("This server can't continue an answer. Regenerate it instead.")
+    return tr("{0} can't continue an answer. Regenerate it instead.", _program(served))
 
 
 def unused_option_reason(report: LoadReport | None, key: str) -> str:
@@ -259,7 +264,7 @@ def unused_option_reason(report: LoadReport | None, key: str) -> str:
     served = report.served_by if report is not None else None
     if served is None or key not in served.unused_options:
         return ""
-    return tr("Not sent: this server doesn't know this option.")
+    return tr("Not sent: {0} doesn't know this option.", served.program)
 
 
 def load_options_text(server: str) -> str:

@@ -7,7 +7,7 @@ from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.paths import demo_model
 from qwendesk.core.stats import AnswerStats
-from qwendesk.engine.protocol import Allocation, PictureCost
+from qwendesk.engine.protocol import UNKNOWN_PROGRAM, Allocation, PictureCost, ServedBy
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.widgets import display_texts
 from tests.fakes.engine import DEMO_REPORT
@@ -37,7 +37,7 @@ def test_stats_of_an_answer() -> None:
         cache_note="A picture was removed from the chat.",
     )
     answer = Answer(stats=stats, stop_reason="eos")
-    assert display_texts.stats_text(answer) == "112 tok/s · first word after 0.2 s"
+    assert display_texts.stats_text(answer) == "112 tok/s · first word in 0.2 s"
     tooltip = display_texts.stats_tooltip(answer)
     assert "Re-read 36 of 12,340 prompt tokens" in tooltip
     assert "A picture was removed from the chat." in tooltip
@@ -88,3 +88,12 @@ def test_where_the_model_is() -> None:
     only_cpu = msgspec.structs.replace(REAL, allocations=(Allocation("CPU", weights_bytes=1),))
     assert display_texts.device_text(EngineState(phase=Phase.READY, report=only_cpu)) == "On CPU"
     assert display_texts.device_text(EngineState()) == ""
+
+
+def test_a_server_is_named_by_its_program_or_called_this_server() -> None:
+    def reason(program: str) -> str:
+        served = ServedBy(name="Mine", address="http://a", program=program)
+        return display_texts.answer_now_reason(msgspec.structs.replace(DEMO_REPORT, served_by=served))
+
+    assert reason("Ollama").startswith("Ollama can't end")
+    assert reason(UNKNOWN_PROGRAM).startswith("This server can't end")

@@ -219,7 +219,7 @@ async def test_the_stats_chip_shows_all_numbers(desk: Desk) -> None:
     desk.client.answers.append(ScriptedAnswer(reasoning="a b c", text="d e f g"))
     await desk.ask("Count")
     chip = desk.find("thread.stats.1", QWidget)
-    assert desk.text_of("thread.stats.1") == "6.0 tok/s · first word after 0.2 s"
+    assert desk.text_of("thread.stats.1") == "6.0 tok/s · first word in 0.2 s"
     for line in (
         "Answer: 4 tokens",
         "Thinking: 3 tokens",
