@@ -20,12 +20,12 @@ async def test_thinking_that_ollama_cannot_end_or_limit(remote_window):
     await remote_window.use(server, "qwen3.5:27b")
     limits = [desk.window.findChild(QAction, f"composer.thinking.budget.{each}") for each in ("unlimited", "512")]
     assert [each.isEnabled() for each in limits] == [True, False]
-    assert "This server can't limit" in limits[1].toolTip()
+    assert "Ollama can't limit" in limits[1].toolTip()
     desk.send("Hi")
     await desk.until(lambda: desk.is_shown("composer.answernow"))
     button = desk.find("composer.answernow", QWidget)
     assert not button.isEnabled()
-    assert "This server can't end the thinking" in button.toolTip()
+    assert "Ollama can't end the thinking" in button.toolTip()
     await desk.parts.chat.stop()
 
 
@@ -40,7 +40,7 @@ async def test_an_answer_that_cannot_be_continued(remote_window):
     await desk.until(lambda: desk.is_shown("thread.continue.1"))
     button = desk.find("thread.continue.1", QWidget)
     assert not button.isEnabled()
-    assert "This server can't continue" in button.toolTip()
+    assert "Ollama can't continue" in button.toolTip()
     await remote_window.use_this_pc()
     assert button.isEnabled(), "the engine of this PC can"
 
@@ -50,7 +50,7 @@ async def test_sampling_options_that_are_not_sent(remote_window):
     await remote_window.use(remote_window.serve(made_up_server.ollama()), "qwen3.5:27b")
     desk.window.chat_area.show_inspector()
     desk.click("inspector.tab.sampling")
-    assert "this server doesn't know" in desk.text_of("inspector.sampling.sampling.top_k.remark")
+    assert "Ollama doesn't know" in desk.text_of("inspector.sampling.sampling.top_k.remark")
     assert not desk.is_shown("inspector.sampling.sampling.temperature.remark")
     await remote_window.use_this_pc()
     assert not desk.is_shown("inspector.sampling.sampling.top_k.remark")
