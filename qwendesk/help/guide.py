@@ -99,8 +99,8 @@ def _read_pages(folder: Path) -> Mapping[str, str]:
 
 
 def parse_page(name: str, english: str, translation: str | None = None) -> GuidePage:
-    """Return the page of this Markdown or its translation, which uses the pictures of the English page."""
-    markdown = english if translation is None else translation.replace("](../images/", "](images/")
+    """Return the page of this Markdown or its translation, whose pictures and missing pages are in the folder above."""
+    markdown = english if translation is None else translation.replace("](../", "](")
     ids = [anchor for anchor, _, _ in _sections(english)]
     sections = list(_sections(markdown))
     if len(ids) != len(sections):
