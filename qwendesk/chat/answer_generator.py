@@ -27,7 +27,6 @@ from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import Message
 from qwendesk.core.stats import AnswerStats
 from qwendesk.core.tool_context import CallContext
-from qwendesk.engine.answer_meter import Written
 from qwendesk.engine.protocol import (
     CallDelta,
     Called,
@@ -218,9 +217,11 @@ class AnswerGenerator:
 
     async def _read(self, stream: "AnswerStream") -> tuple[ChatNode, AnswerStats]:
         """Return the message that the stream's text makes, and the statistics of this round, empty if it failed."""
-        partial, written, prompt_tokens = self.partial, Written(), 0
+        partial, prompt_tokens = self.partial, 0
+        tokens: dict[str, int] = {}
         async for item in stream:
-            written = written.plus(item)
+            if isinstance(item, Delta | CallDelta):
+                tokens[item.kind] = item.tokens
             match item:
                 case PromptProgress(done=done, total=total):
                     prompt_tokens = total
@@ -228,7 +229,7 @@ class AnswerGenerator:
                 case Delta(kind=kind, text=piece):
                     partial.add(item, asyncio.get_running_loop().time())
                     self._saver.save_partial(partial.chat_id, partial.node_id, partial.node)
-                    in_context = prompt_tokens + written.total if prompt_tokens else 0
+                    in_context = prompt_tokens + sum(tokens.values()) if prompt_tokens else 0
                     self._notify(TextAdded(partial.turn_id, kind, piece, in_context))
                 case CallDelta():
                     partial.add_call_text(item)

@@ -5,8 +5,6 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 
-import msgspec
-
 from qwendesk.core.failures import EngineExit
 from qwendesk.core.observed import Subscribers
 from qwendesk.core.stats import AnswerStats
@@ -101,12 +99,14 @@ class MeteredStream:
         self._stream, self._meter = stream, meter
 
     async def __aiter__(self) -> AsyncIterator[AnswerItem]:
-        written, is_open = Written(), True
+        tokens: dict[str, int] = {}
+        is_open = True
         self._meter.note_start()
         try:
             async for item in self._stream:
-                written = written.plus(item)
-                self._meter.note(item, written.total)
+                if isinstance(item, Delta | CallDelta):
+                    tokens[item.kind] = item.tokens
+                self._meter.note(item, sum(tokens.values()))
                 if isinstance(item, Finished | RequestFailed | EngineExit):
                     # Readers rarely ask for another item after the last one, so this generator would stay open.
                     is_open = False
@@ -121,21 +121,3 @@ class MeteredStream:
 
     async def answer_now(self) -> None:
         await self._stream.answer_now()
-
-
-class Written(msgspec.Struct, frozen=True):
-    """Tokens so far, by kind."""
-
-    reasoning: int = 0
-    answer: int = 0
-
-    @property
-    def total(self) -> int:
-        return self.reasoning + self.answer
-
-    def plus(self, item: AnswerItem) -> "Written":
-        if isinstance(item, CallDelta):
-            return msgspec.structs.replace(self, answer=item.tokens)
-        if not isinstance(item, Delta):
-            return self
-        return msgspec.structs.replace(self, **{item.kind: item.tokens})

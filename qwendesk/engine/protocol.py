@@ -5,7 +5,7 @@ carries everything it needs; each event has the id of the request it answers. Th
 is the one list of all messages.
 """
 
-from typing import Generic, Literal, TypeVar
+from typing import ClassVar, Generic, Literal, TypeVar
 
 import msgspec
 
@@ -479,6 +479,7 @@ class Delta(Event, frozen=True, kw_only=True, tag="delta"):
 class CallDelta(Event, frozen=True, kw_only=True, tag="call_delta"):
     """A piece of a tool call. `tokens` counts those of the answer so far, calls included."""
 
+    kind: ClassVar[Literal["answer"]] = "answer"
     index: int
     """The number of the call in this answer, from 0."""
     name: str = ""
