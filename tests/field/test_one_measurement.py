@@ -30,7 +30,9 @@ async def test_a_question_ends_a_trial_of_the_pc(trial_desk: TrialDesk) -> None:
     await trial_desk.run_into_first_question()
     trial_desk.window.show_page("chat")
 
-    await trial_desk.ask("hello")
+    trial_desk.send("hello")
+    trial_desk.click("composer.interrupt")
+    await trial_desk.until(lambda: bool(trial_desk.parts.chat.conversation.turns) and not trial_desk.parts.chat.busy)
 
     assert trial_desk.report.was_stopped
     assert all(client.closed for _, client in trial_desk.pc.clients)

@@ -60,7 +60,7 @@ class ForThisPc(FileOffersTab):
             self.problem,
             self._table(),
             GAP,
-            CatalogLine(services.catalog),
+            CatalogLine(services.catalog, self),
             GAP // 2,
             self._new,
             STRETCH,
@@ -241,8 +241,8 @@ _LEAST_TEXT = 240
 class CatalogLine(QWidget):
     """The head of New: how old the list is, what the last check found, and a button. Hidden without a catalog."""
 
-    def __init__(self, service: CatalogService) -> None:
-        super().__init__()
+    def __init__(self, service: CatalogService, parent: QWidget) -> None:
+        super().__init__(parent)
         self._service = service
         self._text = paragraph(kind="dim", name="models.catalog")
         self._button = TextButton(kind="link", icon_name="again", role="text_link", size=14)

@@ -35,6 +35,7 @@ def watcher(app: QApplication) -> Iterator[Watcher]:
 
 
 async def test_no_page_shows_a_part_as_a_window_of_its_own(desk: Desk, watcher: Watcher) -> None:
+    await desk.parts.services.models.catalog.load()
     for page in PAGES:
         desk.window.show_page(page)
         for button in desk.window.findChildren(QPushButton):

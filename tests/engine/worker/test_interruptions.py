@@ -283,7 +283,7 @@ def test_waiting_is_no_time_of_an_answer_that_is_then_cancelled(
         return is_interrupted
 
     monkeypatch.setattr(Service, "_interrupt", interrupt_for_long)
-    monkeypatch.setattr(generate, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(generate, "time", SimpleNamespace(monotonic=lambda: clock[0], perf_counter=lambda: clock[0]))
     case = Interrupted(session, monkeypatch, p.Cancel(id=90, target=1))
     (ended,) = (each for each in case.desk.channel.of(case.program) if isinstance(each, p.Finished))
     assert ended.stop_reason == "cancelled"
