@@ -26,6 +26,8 @@ _LOOK_EVERY_S = 0.2
 _CHANGE_EVERY_S = 1.0
 # A number is changed by the mean of so many looks. What was seen longer ago than this doesn't count.
 _FEWEST_LOOKS, _LOOKS, _FORGOTTEN_AFTER_S = 4, 6, 10.0
+# Looks at the beginning of an answer, while others seemed to be busy: a program that computes is ready in each of them.
+_LOOKS_AGAIN, _AGAIN_EVERY_S = 5, 0.002
 _LOADAVG, _OWN_TASKS = Path("/proc/loadavg"), Path("/proc/self/task")
 
 
@@ -48,6 +50,8 @@ class Threads:
         """`most` threads generate and `most_batch` process prompts on a quiet PC. `clock` returns seconds."""
         self.most, self._most_batch, self._clock = most, most_batch, clock
         self._model, self._wanted = model, wanted_by_others()
+        self._sees_at_once = self._wanted is _runnable
+        """Whether a look sees a moment, not the time since the last look."""
         # Two threads of one core take from each other, but neither has to wait until the other sleeps.
         self._n_cores = os.cpu_count() or 1
         self._looks: deque[float] = deque(maxlen=_LOOKS)
@@ -77,6 +81,16 @@ class Threads:
         """How many cores other programs want, by the last looks."""
         return self._n_wanted
 
+    def begin(self) -> None:
+        """Look again if others were busy, because an answer begins: what kept them busy may have just ended."""
+        for _ in range(_LOOKS_AGAIN if self._sees_at_once else 0):
+            if not self._n_wanted:
+                break
+            if (n_wanted := int(self._wanted() + 0.5)) < self._n_wanted:
+                self._n_wanted = n_wanted
+                self._looks.clear()
+            time.sleep(_AGAIN_EVERY_S)
+
     def use(self, n_wanted: int = 0) -> int:
         """Compute with what fits beside others that want `n_wanted` cores. Return the number of threads."""
         n_threads = fit_threads(self.most, self._n_cores, n_wanted)
@@ -95,6 +109,7 @@ class ThreadsOfAnswer:
     def __init__(self, threads: Threads, options: GenerationOptions) -> None:
         self._threads = threads
         self._is_fixed = options.temperature == 0 or options.seed >= 0
+        threads.begin()
         self._n_wanted = threads.n_wanted
         self._looks_before, self._sum_before = threads.n_looks, threads.sum_wanted
         self._delays_before = _delays()

@@ -53,6 +53,7 @@ class Others:
     def __init__(self, session: Session, n_cores: int = 2) -> None:
         self.want, self.now_s, self.n_looks = 0.0, 1000.0, 0
         self.threads = Threads(session.model, 2, 2, lambda: self.now_s)
+        self.threads._sees_at_once = True
         self.threads._n_cores, self.threads._wanted = n_cores, self._wanted  # type: ignore[method-assign]
         self.ctx = session.model.ctx
 
@@ -119,6 +120,22 @@ def test_an_answer_that_is_to_be_the_same_keeps_its_threads(session: Session, op
     assert others.n_threads == (1, 1)
     answer.resume()
     assert others.n_threads == (2, 2), "also after another answer interrupted it"
+
+
+@pytest.mark.parametrize("options", [greedy(), FREE], ids=["greedy", "free"])
+def test_an_answer_begins_with_all_threads_if_others_have_just_ended(
+    session: Session, options: GenerationOptions
+) -> None:
+    others = Others(session)
+    others.want = 2.0
+    others.look(6)
+    assert others.threads.n_wanted == 2
+    others.want = 0.0
+    answer = ThreadsOfAnswer(others.threads, options)
+    assert others.n_threads == (2, 2)
+    others.pass_s(3, answer)
+    assert others.n_threads == (2, 2), "what was seen before doesn't count any more"
+    assert answer.fewest == 2
 
 
 def test_what_was_seen_long_ago_does_not_count(session: Session) -> None:
