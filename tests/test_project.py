@@ -120,6 +120,10 @@ def test_labels_are_made_by_the_kit() -> None:
     assert found == OWN_BUILDERS, "use widgets/kit.py; a module that does so leaves the list"
 
 
+def test_thin_lines_are_made_by_the_kit() -> None:
+    assert {line.partition(":")[0] for line in lines_that_match(r'"kind", "rule' + '"')} == {"qwendesk/widgets/kit.py"}
+
+
 def test_every_folder_of_tests_is_a_package() -> None:
     folders = {path.parent for path in (ROOT / "tests").rglob("*.py")}
 

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QLabel
 from qwendesk.bench.table import TableLine
 from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import restyle
+from qwendesk.widgets.kit import rule
 
 # Where a text wraps, a value is not parted from its spread, nor a test from its depth.
 _SPACES = re.compile(r" (?=[±@%])|(?<=[±@]) ")
@@ -48,9 +49,9 @@ class TextTable(QFrame):
         is_used = [any(line[column] for line in lines) for column in range(self._n_columns)]
         for label, is_shown in zip(self._head, is_used, strict=True):
             label.setVisible(is_shown)
-        for index, (labels, rule) in enumerate(zip(self._labels, self._rules, strict=True)):
+        for index, (labels, line) in enumerate(zip(self._labels, self._rules, strict=True)):
             is_line = index < len(lines)
-            rule.setVisible(is_line)
+            line.setVisible(is_line)
             for column, label in enumerate(labels):
                 label.setVisible(is_line and is_used[column])
                 label.setText(_unbroken(lines[index][column]) if is_line else "")
@@ -61,14 +62,12 @@ class TextTable(QFrame):
 
     def _add_line(self) -> None:
         row = 1 + 2 * len(self._labels)
-        rule = QFrame()
-        rule.setProperty("kind", "rule")
-        rule.setFixedHeight(1)
-        self._grid.addWidget(rule, row, 0, 1, self._n_columns)
+        line = rule()
+        self._grid.addWidget(line, row, 0, 1, self._n_columns)
         labels = [_label("", column) for column in range(self._n_columns)]
         for column, label in enumerate(labels):
             self._grid.addWidget(label, row + 1, column)
-        self._rules.append(rule)
+        self._rules.append(line)
         self._labels.append(labels)
 
 

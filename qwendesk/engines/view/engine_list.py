@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QRadioB
 from qwendesk.core.translation import tr
 from qwendesk.engines.view.row_texts import EngineLine, PackLine
 from qwendesk.widgets.buttons import TextButton, describe, restyle
-from qwendesk.widgets.kit import paragraph
+from qwendesk.widgets.kit import paragraph, rule
 from qwendesk.widgets.layouts import DensitySpacing, FlowLayout
 
 _STEPS = 1000
@@ -227,7 +227,7 @@ class EngineList(QFrame):
         column.addWidget(self._note)
         column.addWidget(self._best)
         column.addLayout(self._rows)
-        column.addWidget(_rule())
+        column.addWidget(rule())
         column.addWidget(self._packs_title)
         column.addLayout(self._pack_rows)
         column.addWidget(self._unserved)
@@ -310,10 +310,3 @@ def _words(name: str, kind: str) -> QLabel:
         label.setProperty("kind", kind)
     label.hide()
     return label
-
-
-def _rule() -> QFrame:
-    rule = QFrame()
-    rule.setProperty("kind", "rule")
-    rule.setFixedHeight(1)
-    return rule

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 import msgspec
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QSizePolicy, QWidget
+from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QWidget
 
 from qwendesk.core.translation import tr, tr_n
 from qwendesk.models.fit import FitLabel
 from qwendesk.models.view.offer_texts import NO_DETAIL, fit_details, fit_text
 from qwendesk.widgets.buttons import TextButton, describe
+from qwendesk.widgets.kit import rule
 from qwendesk.widgets.text_layout import WrappingLabel
 from qwendesk.widgets.theme_keeper import app_theme
 
@@ -54,7 +55,7 @@ class FileTable(QWidget):
         self.setObjectName(name)
         # The layout follows the width that there is; it must not ask for more.
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self._rules = [_rule() for _ in lines]
+        self._rules = [rule() for _ in lines]
         self._fold = TextButton(kind="link")
         self._fold.clicked.connect(self._toggle)
         self._grid = QGridLayout(self)
@@ -150,13 +151,6 @@ def fit_chip(fit: FitLabel) -> QLabel:
     chip.setProperty("chip", tone)
     chip.setToolTip(fit_details(fit))
     return chip
-
-
-def _rule() -> QFrame:
-    rule = QFrame()
-    rule.setProperty("kind", "rule")
-    rule.setFixedHeight(1)
-    return rule
 
 
 def small_label(text: str) -> QLabel:

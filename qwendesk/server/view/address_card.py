@@ -9,6 +9,7 @@ from qwendesk.server.service import ServerState
 from qwendesk.server.switch import SwitchState
 from qwendesk.widgets.buttons import TextButton, describe, restyle
 from qwendesk.widgets.controls import Switch
+from qwendesk.widgets.kit import rule
 from qwendesk.widgets.layouts import FlowLayout
 from qwendesk.widgets.text_layout import ElidedLabel
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
@@ -33,14 +34,11 @@ class AddressLine(QWidget):
         self._row.setSpacing(6)
         self._row.addWidget(heading)
         self._row.addWidget(self._shown, 1)
-        rule = QFrame()
-        rule.setProperty("kind", "rule")
-        rule.setFixedHeight(1)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(2)
         column.addLayout(self._row)
-        column.addWidget(rule)
+        column.addWidget(rule())
         self._title = title
 
     def add_button(self, name: str, text: str, tip: str) -> TextButton:

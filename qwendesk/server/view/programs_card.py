@@ -14,6 +14,7 @@ from qwendesk.core.translation import tr
 from qwendesk.server.setups.programs import Program, Target
 from qwendesk.server.setups.service import SetupPhase, SetupState
 from qwendesk.widgets.buttons import TextButton, describe, restyle
+from qwendesk.widgets.kit import rule
 from qwendesk.widgets.layouts import FlowLayout, ResponsivePairLayout, widget_with
 from qwendesk.widgets.question_dialog import Dialog
 
@@ -157,9 +158,6 @@ class ProgramLine(QWidget):
         buttons = widget_with(actions)
         # Only now: a widget without a parent would be shown as a window.
         self._settings.setVisible(bool(program.settings))
-        rule = QFrame()
-        rule.setProperty("kind", "rule")
-        rule.setFixedHeight(1)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 2, 0, 0)
         column.setSpacing(4)
@@ -168,7 +166,7 @@ class ProgramLine(QWidget):
         below.addWidget(self._detail, 1)
         below.addWidget(self._copy, alignment=Qt.AlignmentFlag.AlignTop)
         column.addLayout(below)
-        column.addWidget(rule)
+        column.addWidget(rule())
 
     def show_state(self, state: SetupState, *, is_on: bool) -> None:
         """Show a program; nothing can be done with it while the server is off."""

@@ -12,6 +12,7 @@ from qwendesk.core.translation import tr, tr_n
 from qwendesk.core.units import show_rate
 from qwendesk.server.requests import Phase, ServedRequest, program_title
 from qwendesk.widgets.buttons import TextButton, describe, restyle
+from qwendesk.widgets.kit import rule
 
 _MOST_LINES = 20
 # Columns of numbers, which are aligned at the right.
@@ -111,9 +112,7 @@ class _Line:
         self.request_id = 0
         self._is_narrow = self._is_used = False
         row = 1 + 2 * number
-        self._rule = QFrame()
-        self._rule.setProperty("kind", "rule")
-        self._rule.setFixedHeight(1)
+        self._rule = rule()
         grid.addWidget(self._rule, row, 0, 1, _STATE + 2)
         self._labels = [QLabel() for _ in range(_STATE + 1)]
         for column, label in enumerate(self._labels):
