@@ -32,7 +32,7 @@ from bench.peers.programs import AppServer
 from bench.peers.results import Pair, Result, table
 from bench.peers.rows import ROWS, Material, Model, PeerName, Row, chosen_rows
 from bench.peers.server import LlamaServer
-from bench.peers.sides import Setup, Side, SideFailure, Turn
+from bench.peers.sides import Answer, Setup, Side, SideFailure, Turn
 from qwendesk.core import paths
 from qwendesk.hub.gguf import read_facts
 from tools import bench_model
@@ -43,6 +43,9 @@ from tools.setup.project import ROOT
 _SIZES: Mapping[Model, str] = MappingProxyType({"generated": "small", "words": "small-248k"})
 _LOWEST = 19
 _COUNTED_WORDS = 1000
+# OpenMP's threads spin for a moment after a side's last token; the next side isn't measured beside them. Beside busy
+# processes it is longer than two of the idle worker's looks at them, of which the first still sees the other side.
+_REST_S, _REST_BESIDE_BUSY_S = 0.2, 2.2
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -155,7 +158,10 @@ def _pair(row: Row, ours: Side, peers: Mapping[PeerName, Side], material: Materi
     """Let all sides answer. Who begins changes with the number."""
     sides = [ours, *peers.values()]
     start = number % len(sides)
-    answers = {id(side): row.measure(side, material, f"{row.name}-{number}") for side in sides[start:] + sides[:start]}
+    answers: dict[int, Answer] = {}
+    for side in sides[start:] + sides[:start]:
+        time.sleep(_REST_BESIDE_BUSY_S if row.n_busy else _REST_S)
+        answers[id(side)] = row.measure(side, material, f"{row.name}-{number}")
     values = {name: row.value(answers[id(side)]) for name, side in peers.items()}
     theirs = answers[id(next(iter(peers.values())))]
     return Pair(row.value(answers[id(ours)]), values, answers[id(ours)].processed_tokens, theirs.processed_tokens)

@@ -20,6 +20,8 @@ from bench.peers.sides import Answer, Pieces, Setup, SideFailure, Speculation, T
 _START_LIMIT_S = 120.0
 _STOP_LIMIT_S = 20.0
 _ANSWER_LIMIT_S = 600.0
+# An answer is cut after so long: beside a busy process its spinning threads write about one token a second.
+_WRITING_LIMIT_S = 10.0
 _SLOT = 0
 _SPECULATION: Mapping[Speculation, tuple[str, ...]] = {
     "": (),
@@ -64,13 +66,17 @@ class LlamaServer:
             self._to_restore.clear()
             self._slot("restore", chat)
         timings: dict[str, Any] = {}
+        n_pieces = 0
         with self._post("/v1/chat/completions", body) as reply:
             for line in reply:
                 if line.startswith(b"data: {"):
                     chunk = json.loads(line.removeprefix(b"data: "))
                     timings = chunk.get("timings", timings)
                     if text := chunk_text(chunk):
-                        pieces.add(text, 1, time.perf_counter())
+                        n_pieces += 1
+                        pieces.add(text, n_pieces, time.perf_counter())
+                        if pieces.written_s > _WRITING_LIMIT_S:
+                            break
         return pieces.answer(timings.get("prompt_n", 0), timings.get("predicted_n", 0))
 
     def save(self, chat: str) -> None:

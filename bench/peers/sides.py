@@ -99,10 +99,15 @@ class Pieces:
         self.text += text
         self._last, self._last_tokens = now, n_tokens
 
+    @property
+    def written_s(self) -> float:
+        """Seconds between the first and the last piece of text."""
+        return self._last - self._first
+
     def answer(self, processed_tokens: int, n_tokens: int = 0) -> Answer:
         """Return the whole answer. `n_tokens` is its number of tokens where the pieces did not tell it."""
         if not self.text:
             raise SideFailure("The answer has no text.")
-        seconds = self._last - self._first
+        seconds = self.written_s
         decoded = (n_tokens or self._last_tokens) - self._first_tokens
         return Answer(self.text, self._first - self._sent, decoded / seconds if seconds > 0 else 0.0, processed_tokens)

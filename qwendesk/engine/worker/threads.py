@@ -8,10 +8,10 @@ rounding. An answer that is to be the same each time keeps the number with which
 """
 
 import contextlib
+import math
 import os
 import sys
 import time
-from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,21 +21,31 @@ import psutil
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.engine.worker.model import LoadedModel
 
-# One look reads the state of each thread of this process: 0.3 ms with twenty.
-_LOOK_EVERY_S = 0.2
+# One look takes 0.2 ms, and 1 ms while others are ready: it reads the state of each of this process's twenty threads.
+_LOOK_EVERY_S = 0.1
 _CHANGE_EVERY_S = 1.0
-# A number is changed by the mean of so many looks. What was seen longer ago than this doesn't count.
-_FEWEST_LOOKS, _LOOKS, _FORGOTTEN_AFTER_S = 4, 6, 10.0
+# A number is changed by a mean of what looks saw, each for the time since the one before, that forgets at this rate.
+_MEAN_OVER_S = 0.3
+# To say what others wanted during an answer takes so many looks.
+_FEWEST_LOOKS = 2
 # Looks at the beginning of an answer, while others seemed to be busy: a program that computes is ready in each of them.
 _LOOKS_AGAIN, _AGAIN_EVERY_S = 5, 0.002
+# A program that wants a core gets half of one at least beside a thread of the same priority.
+_WANTED_OF_USED = 2.0
+# What is taken is a mean in which a new look counts for so much. Programs of the lowest priority take 0.1 cores of two,
+# and 0.9 for a few tenths of a second now and then, when Linux has put two threads of this process on one core.
+_NEW_TAKEN = 0.1
+# With fewer threads nothing is taken from them any more; so long it is believed that it would be again.
+_TAKEN_FOR_S = 10.0
+# What psutil's times of all processors have beside programs of normal priority; guests are counted as users already.
+_NOT_USED = ("idle", "iowait", "nice", "steal", "guest", "guest_nice")
 _LOADAVG, _OWN_TASKS = Path("/proc/loadavg"), Path("/proc/self/task")
 
 
 def fit_threads(most: int, n_cores: int, n_wanted: float) -> int:
     """Return how many of `most` threads to compute with, where other programs want `n_wanted` of `n_cores`.
 
-    At least half of them: programs of low priority want cores too, but hold up a thread only for a moment, and one
-    thread of eight would be slower than eight that wait.
+    At least half of them: one thread of eight would be slower than eight that wait.
     """
     n_taken = int(n_wanted + 0.5)
     return min(most, max(1, (most + 1) // 2, n_cores - n_taken)) if n_taken else most
@@ -49,12 +59,10 @@ class Threads:
     ) -> None:
         """`most` threads generate and `most_batch` process prompts on a quiet PC. `clock` returns seconds."""
         self.most, self._most_batch, self._clock = most, most_batch, clock
-        self._model, self._wanted = model, wanted_by_others()
-        self._sees_at_once = self._wanted is _runnable
-        """Whether a look sees a moment, not the time since the last look."""
+        self._model, self._wanted, self._ready = model, wanted_by_others(), ready_of_others()
         # Two threads of one core take from each other, but neither has to wait until the other sleeps.
         self._n_cores = os.cpu_count() or 1
-        self._looks: deque[float] = deque(maxlen=_LOOKS)
+        self._mean_wanted = 0.0
         self._looked_at = self._changed_at = float("-inf")
         self._n_wanted = 0
         self._used = -1
@@ -67,14 +75,13 @@ class Threads:
         now = self._clock()
         if now - self._looked_at < _LOOK_EVERY_S:
             return
-        if now - self._looked_at > _FORGOTTEN_AFTER_S:
-            self._looks.clear()
+        wanted, share = self._wanted(), 1.0 - math.exp((self._looked_at - now) / _MEAN_OVER_S)
         self._looked_at = now
-        self._looks.append(self._wanted())
-        self.n_looks, self.sum_wanted = self.n_looks + 1, self.sum_wanted + self._looks[-1]
-        mean = sum(self._looks) / len(self._looks) if len(self._looks) >= _FEWEST_LOOKS else 0.0
-        if int(mean + 0.5) != self._n_wanted and now - self._changed_at >= _CHANGE_EVERY_S:
-            self._n_wanted, self._changed_at = int(mean + 0.5), now
+        self._mean_wanted += share * (min(wanted, self._n_cores) - self._mean_wanted)
+        self.n_looks, self.sum_wanted = self.n_looks + 1, self.sum_wanted + wanted
+        n_wanted = int(self._mean_wanted + 0.5)
+        if n_wanted != self._n_wanted and now - self._changed_at >= _CHANGE_EVERY_S:
+            self._n_wanted, self._changed_at = n_wanted, now
 
     @property
     def n_wanted(self) -> int:
@@ -82,14 +89,16 @@ class Threads:
         return self._n_wanted
 
     def begin(self) -> None:
-        """Look again if others were busy, because an answer begins: what kept them busy may have just ended."""
-        for _ in range(_LOOKS_AGAIN if self._sees_at_once else 0):
+        """Look anew, because an answer begins: what kept others busy may have just ended."""
+        for _ in range(_LOOKS_AGAIN):
             if not self._n_wanted:
                 break
-            if (n_wanted := int(self._wanted() + 0.5)) < self._n_wanted:
-                self._n_wanted = n_wanted
-                self._looks.clear()
+            self._n_wanted = min(self._n_wanted, self._ready())
             time.sleep(_AGAIN_EVERY_S)
+        # Those that still are ready may be of low priority: the next looks tell, and needn't wait for a second.
+        self._wanted()
+        self._mean_wanted = float(self._n_wanted)
+        self._looked_at, self._changed_at = self._clock(), float("-inf")
 
     def use(self, n_wanted: int = 0) -> int:
         """Compute with what fits beside others that want `n_wanted` cores. Return the number of threads."""
@@ -140,22 +149,55 @@ class ThreadsOfAnswer:
 
 
 def wanted_by_others() -> Callable[[], float]:
-    """Return what tells how many cores other programs want now.
+    """Return what tells how many cores other programs wanted since the last call. Where Linux doesn't tell: used."""
+    return _Wanted().cores if sys.platform == "linux" and _LOADAVG.exists() else _Usage().cores
 
-    On Linux these are the tasks that could run at this moment, also those of low priority that don't get a core. Where
-    the system doesn't tell, they are the cores that were in use since the last call, without this process's.
+
+def ready_of_others() -> Callable[[], int]:
+    """Return what tells how many cores other programs would use at this moment, at most. Linux alone tells."""
+    return _ready if sys.platform == "linux" and _LOADAVG.exists() else lambda: sys.maxsize
+
+
+def count_wanted(n_ready: int, used: float, taken: float) -> float:
+    """Return how many cores other programs want that could use `n_ready` of them.
+
+    Those of normal priority used `used` cores. `taken` is what threads of this process lacked, in cores: some programs
+    of low priority take as much as others, for Linux weighs priorities only among the programs of one control group or
+    session; most of them take next to nothing, and narrow nobody.
     """
-    if sys.platform == "linux" and _LOADAVG.exists():
-        return _runnable
-    return _Usage().cores
+    return min(float(n_ready), max(_WANTED_OF_USED * used, taken))
 
 
-def _runnable() -> float:
+def _ready() -> int:
+    """Return how many tasks of other programs could run at this moment, also those that don't get a core."""
     try:
-        own = sum(_is_running(task / "stat") for task in _OWN_TASKS.iterdir())
-        return float(max(0, int(_LOADAVG.read_text().split()[3].split("/")[0]) - own))
+        n_ready = int(_LOADAVG.read_text().split()[3].split("/")[0])
+        # The one that looks is one of them. To look at each of this process's costs more.
+        own = sum(_is_running(task / "stat") for task in _OWN_TASKS.iterdir()) if n_ready > 1 else 1
+        return max(0, n_ready - own)
     except (OSError, ValueError, IndexError):
-        return 0.0
+        return 0
+
+
+class _Wanted:
+    """What other programs want on Linux, between two looks."""
+
+    def __init__(self) -> None:
+        self._usage, self._delays, self._at = _Usage(), _delays(), time.monotonic()
+        self._mean_taken = self._taken = 0.0
+        self._taken_at = float("-inf")
+
+    def cores(self) -> float:
+        if not (n_ready := _ready()):
+            return 0.0
+        used, delays, now = self._usage.cores(), _delays(), time.monotonic()
+        before, seconds = self._delays, now - self._at
+        self._delays, self._at = delays, now
+        taken = sum(delay - before.get(task, 0.0) for task, delay in delays.items()) / seconds if seconds > 0 else 0.0
+        self._mean_taken += _NEW_TAKEN * (taken - self._mean_taken)
+        if self._mean_taken >= self._taken or now - self._taken_at > _TAKEN_FOR_S:
+            self._taken, self._taken_at = self._mean_taken, now
+        return count_wanted(n_ready, used, self._taken)
 
 
 def _delays() -> dict[str, float]:
@@ -176,7 +218,7 @@ def _is_running(stat: Path) -> bool:
 
 
 class _Usage:
-    """Cores in use between two looks."""
+    """Cores that others used between two looks. On Linux and macOS programs of low priority don't count."""
 
     def __init__(self) -> None:
         self._own = psutil.Process()
@@ -189,5 +231,5 @@ class _Usage:
 
     def _now(self) -> tuple[float, float, float]:
         of_all, of_own = psutil.cpu_times(), self._own.cpu_times()
-        idle = of_all.idle + getattr(of_all, "iowait", 0.0)
-        return time.monotonic(), sum(of_all) - idle, of_own.user + of_own.system
+        not_used = sum(getattr(of_all, name, 0.0) for name in _NOT_USED)
+        return time.monotonic(), sum(of_all) - not_used, of_own.user + of_own.system
