@@ -107,6 +107,20 @@ def test_threads_follow_other_programs(session: Session) -> None:
     assert answer.fewest == 1
 
 
+def test_the_draft_head_has_the_threads_of_its_model() -> None:
+    with_head = loaded(speculative="mtp", n_threads=2)
+    try:
+        others = Others(with_head)
+        answer = ThreadsOfAnswer(others.threads, FREE)
+        assert with_head.model.head is not None
+        for want, expected in ((2.0, 1), (0.0, 2)):
+            others.want = want
+            others.pass_s(3, answer)
+            assert C.llama_n_threads(with_head.model.head.ctx) == others.n_threads[0] == expected
+    finally:
+        with_head.close()
+
+
 def test_threads_change_at_most_once_a_second(session: Session) -> None:
     others = Others(session)
     answer = ThreadsOfAnswer(others.threads, FREE)
