@@ -9,7 +9,7 @@ import msgspec
 
 from qwendesk.core.citations import Unit
 from qwendesk.core.errors import BadRequest
-from qwendesk.core.input_files import open_regular
+from qwendesk.core.input_files import OpenFile, open_regular
 from qwendesk.core.number_format import show_count
 from qwendesk.core.translation import tr
 from qwendesk.core.units import show_bytes
@@ -52,7 +52,10 @@ def document_format(name: str) -> str:
 
 
 def read_pieces(
-    path: Path, pages: Sequence[int] = (), is_cancelled: Callable[[], bool] = lambda: False
+    path: Path,
+    pages: Sequence[int] = (),
+    is_cancelled: Callable[[], bool] = lambda: False,
+    open_file: OpenFile = open_regular,
 ) -> tuple[DocumentPiece, ...]:
     """Return the text of a document. For a PDF, `pages` are the numbers (from 1) of the pages to read; all if empty.
 
@@ -64,7 +67,7 @@ def read_pieces(
         if kind == "pdf"
         else ReadOfficeText(kind, _MAX_CHARACTERS)
     )
-    reply, content = _decoded(path, request, is_cancelled)
+    reply, content = _decoded(path, request, is_cancelled, open_file)
     if not isinstance(reply, DocumentText):
         raise _refusal(path.name, reply)
     pieces, start = [], 0
@@ -91,9 +94,10 @@ def _decoded(
     path: Path,
     request: ReadPdfText | ReadOfficeText | RenderPdfPages,
     is_cancelled: Callable[[], bool] = lambda: False,
+    open_file: OpenFile = open_regular,
 ) -> tuple[DecodeReply, bytes]:
     try:
-        with open_regular(path, MAX_FILE_BYTES) as file:
+        with open_file(path, MAX_FILE_BYTES) as file:
             return run_decoder(file, request, is_cancelled)
     except FileNotFoundError as error:
         raise BadRequest(tr("File not found"), tr("{0} could not be found.", path.name)) from error

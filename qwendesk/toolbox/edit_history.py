@@ -8,7 +8,6 @@ import asyncio
 import logging
 import os
 import re
-import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
@@ -21,6 +20,7 @@ from qwendesk.core.files import write_whole
 from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.translation import tr
 from qwendesk.core.units import MIB
+from qwendesk.toolbox.contained_files import delete_contained, open_contained, overwrite_contained
 from qwendesk.toolbox.shown_text import difference
 
 # How the file is now: as the edit left it; as it was before; changed since; gone; a link or something else that is no
@@ -56,6 +56,14 @@ class FileEdit(msgspec.Struct, frozen=True):
     before: bytes | None
     """None if there was no file."""
     after: bytes
+    folder: str = ""
+    """The folder of the user that it is in, resolved. Edits of older versions have none; then it is the file's own."""
+
+    @property
+    def place(self) -> tuple[Path, Path]:
+        """The folder and the file."""
+        path = Path(self.path)
+        return Path(self.folder) if self.folder else path.parent, path
 
 
 class EditHistory:
@@ -130,13 +138,12 @@ class EditHistory:
         if edit is None or _state(edit) != wanted:
             title = tr("Not undone") if wanted == "applied" else tr("Not redone")
             raise QwenDeskError(title, tr("The file has changed since, so it was left as it is."))
-        path, content = Path(edit.path), edit.before if wanted == "applied" else edit.after
+        content = edit.before if wanted == "applied" else edit.after
         try:
             if content is None:
-                _refuse_protected(path.stat().st_mode, path)
-                path.unlink()
+                delete_contained(*edit.place)
             else:
-                overwrite(path, content)
+                overwrite_contained(*edit.place, content)
         except OSError as error:
             sentence = tr("{0} can't be written: {1}.", edit.name, error.strerror or error)
             raise QwenDeskError(tr("File not changed"), sentence) from error
@@ -146,7 +153,7 @@ class EditHistory:
         try:
             if edit is None or _state(edit) not in ("applied", "undone", "changed"):
                 raise FileNotFoundError
-            now = Path(edit.path).read_bytes()
+            now = _content(edit)
         except OSError as error:
             raise QwenDeskError(tr("No difference"), tr("The file can't be read.")) from error
         return difference(edit.after.decode(errors="replace"), now.decode(errors="replace"), edit.name)
@@ -166,18 +173,10 @@ class EditHistory:
                 _delete(file)
 
 
-def overwrite(path: Path, content: bytes) -> None:
-    """Write a file as a whole, with the permissions that it had. Raise OSError, also for one that is read-only."""
-    mode = path.stat().st_mode if path.exists() else None
-    if mode is not None:
-        _refuse_protected(mode, path)
-    write_whole(path, content, mode=None if mode is None else stat.S_IMODE(mode))
-
-
-def _refuse_protected(mode: int, path: Path) -> None:
-    """Raise PermissionError for a read-only file: a file in its place could be written nevertheless."""
-    if not mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH) or not os.access(path, os.W_OK):
-        raise PermissionError(13, tr("read-only file"), str(path))
+def _content(edit: FileEdit) -> bytes:
+    """Return what is in the file of a change now. Raise OSError."""
+    with open_contained(*edit.place) as file:
+        return file.readall()
 
 
 def _state(edit: FileEdit) -> EditState:
@@ -188,7 +187,7 @@ def _state(edit: FileEdit) -> EditState:
         size = path.stat().st_size
         if size not in (len(edit.after), len(edit.before or b"")):
             return "changed"
-        content: bytes | None = path.read_bytes()
+        content: bytes | None = _content(edit)
     except (FileNotFoundError, NotADirectoryError):
         content = None
     except (OSError, RuntimeError, ValueError):

@@ -1,16 +1,20 @@
 """The tools for files of the folders that the user picked: they list, search, read, and change one passage."""
 
 import asyncio
+import stat
 from bisect import bisect_right
 from itertools import accumulate
 from pathlib import Path
 
 import msgspec
 
+from qwendesk.core.files import is_utf8
+from qwendesk.core.input_files import FileTooLarge, read_bounded
 from qwendesk.core.tool_context import MOST_CHARACTERS, CallContext
 from qwendesk.core.translation import mark, tr
 from qwendesk.core.units import KIB, MIB
-from qwendesk.toolbox.edit_history import EditHistory, FileEdit, overwrite
+from qwendesk.toolbox.contained_files import FolderEntry, overwrite_contained
+from qwendesk.toolbox.edit_history import EditHistory, FileEdit
 from qwendesk.toolbox.folder_access import FolderAccess
 from qwendesk.toolbox.knowledge.file_texts import NoText, UnreadableFile, read_parts, unit_of
 from qwendesk.toolbox.knowledge.folder_indexes import FolderIndexes
@@ -36,12 +40,18 @@ def list_files(access: FolderAccess, name: str) -> str:
     if not folder.is_dir():
         raise ToolError(f"{name} is a file. Read it with read_file.")
     try:
-        entries = sorted(folder.iterdir(), key=lambda path: (not path.is_dir(), path.name.lower()))
+        entries = [entry for entry in access.entries(folder) if access.may_see(folder / entry.name)]
     except OSError as error:
         raise ToolError(f"{name} can't be listed: {error.strerror}.") from None
-    lines = [f"{path.name}/" if path.is_dir() else path.name for path in entries if access.may_see(path)]
+    folders = {entry.name for entry in entries if _is_folder(entry, folder)}
+    names = sorted((entry.name for entry in entries), key=lambda each: (each not in folders, each.lower()))
+    lines = [f"{each}/" if each in folders else each for each in names]
     more = len(lines) - MOST_LISTED
     return "\n".join([*lines[:MOST_LISTED], *([f"({more} more)"] if more > 0 else [])]) or "(empty)"
+
+
+def _is_folder(entry: FolderEntry, folder: Path) -> bool:
+    return (folder / entry.name).is_dir() if entry.is_link else stat.S_ISDIR(entry.state.st_mode)
 
 
 def read_file(
@@ -58,7 +68,7 @@ def read_file(
     `page`, the lines are those of that page of a PDF, or slide, sheet or chapter; otherwise of all of them together.
     """
     path = access.find(name)
-    lines = _lines(path, access.shown(path), page)
+    lines = _lines(access, path, page)
     last = min(last or len(lines), len(lines), first + MOST_LINES - 1)
     if first > max(1, len(lines)) or first < 1 or last < first - 1:
         raise ToolError(f"{name} has {len(lines)} lines.")
@@ -70,11 +80,12 @@ def read_file(
     return text if is_all else f"{text}\n(lines {first} to {last} of {len(lines)})"
 
 
-def _lines(path: Path, name: str, page: int) -> list[str]:
+def _lines(access: FolderAccess, path: Path, page: int) -> list[str]:
+    name = access.shown(path)
     if path.is_dir():
         raise ToolError(f"{name} is a folder. List it with list_files.")
     try:
-        parts = read_parts(path)
+        parts = read_parts(path, access.open)
     except NoText:
         raise ToolError(f"{name} is not a text file.") from None
     except UnreadableFile as error:
@@ -90,25 +101,19 @@ def _lines(path: Path, name: str, page: int) -> list[str]:
     return [line for title, part in zip(titles, parts, strict=True) for line in (title, *part.lines)]
 
 
-def read_text(path: Path, name: str, *, keeps_mark: bool = False) -> str:
-    """Return the text of a file. Raise ToolError if it can't be read, is too large, or is no text.
-
-    A byte order mark is part of it only if `keeps_mark`.
-    """
+def _read_text(access: FolderAccess, path: Path, name: str) -> str:
+    """Return the text of a file with its byte order mark. Raise ToolError if it can't be read or is no text."""
     if path.is_dir():
         raise ToolError(f"{name} is a folder. List it with list_files.")
-    if not path.is_file():  # a pipe or a device would block for ever
-        raise ToolError(f"{name} is not an ordinary file.")
     try:
-        with path.open("rb") as file:
-            data = file.read(_LARGEST_BYTES + 1)
+        data = read_bounded(path, _LARGEST_BYTES, access.open)
+    except FileTooLarge:
+        raise ToolError(f"{name} is larger than {_LARGEST_BYTES // MIB} MB, which is more than can be read.") from None
     except OSError as error:
         raise ToolError(f"{name} can't be read: {error.strerror}.") from None
-    if len(data) > _LARGEST_BYTES:
-        raise ToolError(f"{name} is larger than {_LARGEST_BYTES // MIB} MB, which is more than can be read.")
     if b"\0" in data[: 8 * KIB]:
         raise ToolError(f"{name} is not a text file.")
-    return data.decode("utf-8" if keeps_mark else "utf-8-sig", "replace")
+    return data.decode("utf-8", "replace")
 
 
 _GROUP = mark("Read files")
@@ -200,7 +205,10 @@ def _access(context: CallContext) -> FolderAccess:
 class Change(msgspec.Struct, frozen=True):
     """The result of a call for a file."""
 
+    root: Path
+    """The folder of the user that it is in, resolved."""
     path: Path
+    """Resolved."""
     name: str
     """As the user reads it."""
     before: str
@@ -262,15 +270,16 @@ def edit_file(history: EditHistory | None = None) -> Tool:
 def _change(arguments: Arguments, context: CallContext, history: EditHistory | None) -> str:
     """Make the change that a call asks for. Blocks."""
     # Planned again: the file may have changed while the user looked at the difference.
-    made = planned(arguments, FolderAccess(context.settings.tool_folders))
+    access = FolderAccess(context.settings.tool_folders)
+    made = planned(arguments, access)
     if context.confirmed and made.shown != context.confirmed:
         raise ToolError(f"{made.name} has changed meanwhile, so nothing was done. Read it again.")
+    before = None if made.is_new else made.before.encode()
+    edit = FileEdit(context.chat_id, str(made.path), made.name, before, made.after.encode(), str(made.root))
     if history is not None:
-        before = None if made.is_new else made.before.encode()
-        edit = FileEdit(context.chat_id, str(made.path), made.name, before, made.after.encode())
         history.remember(context.call_id, edit, on_disk=not context.is_incognito)
     try:
-        overwrite(made.path, made.after.encode())
+        overwrite_contained(made.root, made.path, edit.after)
     except OSError as error:
         if history is not None:
             history.drop(context.call_id)
@@ -278,18 +287,33 @@ def _change(arguments: Arguments, context: CallContext, history: EditHistory | N
     return f"{made.name} was changed."
 
 
+def _exists(path: Path) -> bool:
+    """Return whether there is a file or folder. Raise OSError if there can't be one, as by a name that is too long."""
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return False
+    return True
+
+
 def planned(arguments: Arguments, access: FolderAccess) -> Change:
     """Return the change that a call asks for, without making it. Raise ToolError."""
     given, old, new = str(arguments["path"]), str(arguments["old"]), str(arguments["new"])
+    if not all(map(is_utf8, (given, old, new))):
+        raise ToolError("The path or a passage has half of a character (a lone surrogate), which no text can have.")
     path = access.find(given, must_exist=bool(old))
     name = on_one_line(access.shown(path))
-    if not old:
-        if path.exists():
-            raise ToolError(f"{name} exists. Give the passage that is to be replaced.")
-        if not path.parent.is_dir():
-            raise ToolError(f"There is no folder for {name}.")
-        return Change(path, name, "", new, is_new=True)
-    before = read_text(path, name, keeps_mark=True)
+    try:
+        root = access.root_of(path)
+        if not old:
+            if _exists(path):
+                raise ToolError(f"{name} exists. Give the passage that is to be replaced.")
+            if not path.parent.is_dir():
+                raise ToolError(f"There is no folder for {name}.")
+            return Change(root, path, name, "", new, is_new=True)
+    except OSError as error:  # such as a name that is too long
+        raise ToolError(f"{name} can't be used: {error.strerror}.") from None
+    before = _read_text(access, path, name)
     if "\ufffd" in before:
         raise ToolError(f"{name} is not in UTF-8, so it can't be changed without damage.")
     if "\r\n" in before:
@@ -301,4 +325,4 @@ def planned(arguments: Arguments, access: FolderAccess) -> Change:
     after = before.replace(old, new)
     if after == before:
         raise ToolError("The passage and its replacement are the same.")
-    return Change(path, name, before, after)
+    return Change(root, path, name, before, after)

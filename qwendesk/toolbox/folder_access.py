@@ -1,5 +1,7 @@
 """Which files of the user's folders tools may touch."""
 
+import errno
+import io
 import os
 import re
 import stat
@@ -7,6 +9,8 @@ from collections.abc import Sequence
 from itertools import chain, count
 from pathlib import Path
 
+from qwendesk.core.input_files import OnlineOnlyFile, is_online_only
+from qwendesk.toolbox.contained_files import FolderEntry, list_contained, open_contained
 from qwendesk.toolbox.tool import ToolError
 
 _HIDDEN_OR_KEY = re.compile(
@@ -78,7 +82,31 @@ class FolderAccess:
 
     def may_see(self, path: Path) -> bool:
         """Return whether a file or folder that was found in a folder may be listed."""
-        return self._allowed(path) is not None
+        return self._find_root(path) is not None
+
+    def open(self, path: Path, limit_bytes: int | None = None) -> io.FileIO:
+        """Open a file that tools may see for reading, whatever links are made meanwhile.
+
+        Raise PermissionError for what tools may not see, OnlineOnlyFile, and OSError.
+        """
+        root, resolved = self._checked(path)
+        if is_online_only(resolved.lstat()):
+            raise OnlineOnlyFile(resolved)
+        return open_contained(root, resolved, limit_bytes)
+
+    def entries(self, folder: Path) -> list[FolderEntry]:
+        """Return the entries of a folder that tools may see, hidden ones too. Raise OSError as `open` does."""
+        return list_contained(*self._checked(folder))
+
+    def root_of(self, path: Path) -> Path:
+        """Return which folder of the user a path lies in, resolved. Raise PermissionError."""
+        return self._checked(path)[0]
+
+    def _checked(self, path: Path) -> tuple[Path, Path]:
+        found = self._find_root(path)
+        if found is None:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return found
 
     def _candidates(self, name: str) -> list[Path]:
         """Return where a path may lead, without touching the disk.
@@ -98,13 +126,18 @@ class FolderAccess:
         return [*named, *below] if len(self.folders) > 1 else [*below, *named]
 
     def _allowed(self, path: Path) -> Path | None:
+        found = self._find_root(path)
+        return None if found is None else found[1]
+
+    def _find_root(self, path: Path) -> tuple[Path, Path] | None:
+        """Return the folder that a path is in, and the path, both resolved; None if tools may not see it."""
         resolved = _resolved(path)
         for folder in self.folders:
             root = _resolved(folder)
             if resolved is not None and root is not None and resolved.is_relative_to(root):
                 parts = resolved.relative_to(root).parts
                 if not any(map(is_secret, parts)) and not _is_hidden(root, parts):
-                    return resolved
+                    return root, resolved
         return None
 
 
@@ -158,4 +191,7 @@ def _resolved(path: Path) -> Path | None:
         resolved = path.resolve()
     except (OSError, RuntimeError, ValueError):  # a loop of links, a null character
         return None
-    return None if resolved.is_symlink() else resolved  # from Python 3.13 on such a loop raises nothing
+    try:
+        return None if resolved.is_symlink() else resolved  # from Python 3.13 on such a loop raises nothing
+    except OSError:  # a name that is too long, which is no link
+        return resolved

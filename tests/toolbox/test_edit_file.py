@@ -10,7 +10,7 @@ import pytest
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.messages import ToolCall
 from qwendesk.core.tool_context import CallContext
-from qwendesk.toolbox.edit_history import overwrite
+from qwendesk.toolbox.contained_files import overwrite_contained
 from qwendesk.toolbox.file_tools import edit_file, planned
 from qwendesk.toolbox.folder_access import FolderAccess
 from qwendesk.toolbox.service import ToolService
@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
 
 def change(folder: Path, old: str, new: str, path: str = "loop.py") -> str:
     made = planned({"path": path, "old": old, "new": new}, FolderAccess([str(folder)]))
-    overwrite(made.path, made.after.encode())
+    overwrite_contained(made.root, made.path, made.after.encode())
     return made.shown
 
 

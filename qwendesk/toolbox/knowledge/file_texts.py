@@ -9,7 +9,7 @@ import msgspec
 
 from qwendesk.core.citations import Unit
 from qwendesk.core.errors import BadRequest
-from qwendesk.core.input_files import FileTooLarge, OnlineOnlyFile, open_local, read_bounded
+from qwendesk.core.input_files import FileTooLarge, OnlineOnlyFile, OpenFile, read_bounded
 from qwendesk.core.json_decoding import HEAD_BYTES, decode_text, is_text
 from qwendesk.core.translation import tr
 from qwendesk.core.units import MIB, show_bytes
@@ -48,16 +48,18 @@ def lines_word(name: str) -> str:
     return "paragraphs" if kind in _WITH_PARAGRAPHS else _LINES.get(unit_of(name), "lines")
 
 
-def read_parts(path: Path, is_cancelled: Callable[[], bool] = lambda: False) -> tuple[FilePart, ...]:
-    """Return the text of a file. Raise UnreadableFile, or NoText if a file of this kind has none."""
+def read_parts(
+    path: Path, open_file: OpenFile, is_cancelled: Callable[[], bool] = lambda: False
+) -> tuple[FilePart, ...]:
+    """Return the text of a file that `open_file` opens. Raise UnreadableFile, or NoText if its kind has none."""
     if document_format(path.name):
-        return _document_parts(path, is_cancelled)
+        return _document_parts(path, open_file, is_cancelled)
     try:
-        with open_local(path) as file:
+        with open_file(path, None) as file:
             head = file.read(HEAD_BYTES)
         if not is_text(head):
             raise NoText
-        text = decode_text(read_bounded(path, LARGEST_TEXT_BYTES))
+        text = decode_text(read_bounded(path, LARGEST_TEXT_BYTES, open_file))
     except FileTooLarge as error:
         sentence = tr(
             "It has {0}; texts are read up to {1}.", show_bytes(error.size_bytes), show_bytes(error.limit_bytes)
@@ -70,10 +72,10 @@ def read_parts(path: Path, is_cancelled: Callable[[], bool] = lambda: False) -> 
     return (FilePart(tuple(text.removesuffix("\n").split("\n"))),)
 
 
-def _document_parts(path: Path, is_cancelled: Callable[[], bool]) -> tuple[FilePart, ...]:
+def _document_parts(path: Path, open_file: OpenFile, is_cancelled: Callable[[], bool]) -> tuple[FilePart, ...]:
     try:
-        open_local(path).close()
-        pieces = read_pieces(path, is_cancelled=is_cancelled)
+        open_file(path, None).close()
+        pieces = read_pieces(path, is_cancelled=is_cancelled, open_file=open_file)
     except BadRequest as error:
         raise UnreadableFile(error.sentence) from None
     except OSError as error:

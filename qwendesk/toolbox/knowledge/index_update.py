@@ -10,7 +10,6 @@ from typing import Final
 
 import msgspec
 
-from qwendesk.core.links import is_link
 from qwendesk.core.units import MIB
 from qwendesk.toolbox.folder_access import FolderAccess, has_hidden_attribute, is_secret
 from qwendesk.toolbox.knowledge.file_texts import NoText, UnreadableFile, read_parts
@@ -50,7 +49,7 @@ def walk(folder: Path, is_cancelled: Callable[[], bool]) -> Iterator[FoundFile]:
     access = FolderAccess([str(folder)])
     root = folder.resolve()
     if root.is_file():
-        yield from _file(root, "", root.stat())
+        yield from _file("", root.stat())
         return
     waiting, n_left = deque([(root, "")]), MOST_ENTRIES
     while waiting:
@@ -60,8 +59,7 @@ def walk(folder: Path, is_cancelled: Callable[[], bool]) -> Iterator[FoundFile]:
             raise TooManyEntries
         place, prefix = waiting.popleft()
         try:
-            with os.scandir(place) as found:
-                entries = sorted(found, key=lambda entry: entry.name)
+            entries = sorted(access.entries(place), key=lambda entry: entry.name)
         except OSError as error:
             if not prefix:
                 raise FolderUnreachable(error.strerror or str(error)) from None
@@ -74,24 +72,24 @@ def walk(folder: Path, is_cancelled: Callable[[], bool]) -> Iterator[FoundFile]:
             path = f"{prefix}{entry.name}"
             if is_secret(entry.name) or not _is_plain(entry.name):
                 continue
+            if has_hidden_attribute(entry.state):
+                continue
+            inside, state = place / entry.name, entry.state
             try:
-                state = entry.stat(follow_symlinks=False)
-                if has_hidden_attribute(state):
-                    continue
-                if is_link(Path(entry.path)):
-                    if access.may_see(Path(entry.path)):
-                        yield from _file(Path(entry.path), path, Path(entry.path).stat())
+                if entry.is_link:
+                    if access.may_see(inside):
+                        yield from _file(path, inside.stat())
                 elif stat.S_ISDIR(state.st_mode):
                     if entry.name not in _LIBRARIES:
-                        waiting.append((Path(entry.path), f"{path}/"))
+                        waiting.append((inside, f"{path}/"))
                 else:
                     # On Windows, the state of an entry has no size for some files.
-                    yield from _file(Path(entry.path), path, Path(entry.path).stat() if os.name == "nt" else state)
+                    yield from _file(path, inside.stat() if os.name == "nt" else state)
             except (OSError, ValueError):
                 continue  # it has just been deleted
 
 
-def _file(place: Path, path: str, state: os.stat_result) -> Iterator[FoundFile]:
+def _file(path: str, state: os.stat_result) -> Iterator[FoundFile]:
     if stat.S_ISREG(state.st_mode):
         yield FoundFile(path, state.st_size, state.st_mtime_ns)
 
@@ -166,7 +164,7 @@ def update_index(
             path = folder / file.path if file.path else folder
             # What was a file when the folder was listed may be a link to somewhere else by now.
             if access.may_see(path):
-                read = _read(path, file, is_cancelled)
+                read = _read(path, file, access, is_cancelled)
                 if is_cancelled():
                     raise Cancelled
                 n_files += bool(read.passages) and file.path not in known
@@ -200,7 +198,7 @@ class _FileBatch:
             self._index.replace(files)
 
 
-def _read(path: Path, file: FoundFile, is_cancelled: Callable[[], bool]) -> IndexedFile:
+def _read(path: Path, file: FoundFile, access: FolderAccess, is_cancelled: Callable[[], bool]) -> IndexedFile:
     try:
         state = path.stat()
         stamp = (state.st_size, state.st_mtime_ns)
@@ -209,7 +207,7 @@ def _read(path: Path, file: FoundFile, is_cancelled: Callable[[], bool]) -> Inde
     if abs(time.time_ns() - stamp[1]) < _SETTLED_NS:
         stamp = (stamp[0], _UNSETTLED)
     try:
-        found = tuple(_passages(path, is_cancelled))
+        found = tuple(_passages(path, access, is_cancelled))
     except NoText:
         return IndexedFile(file.path, *stamp)
     except UnreadableFile as error:
@@ -217,6 +215,6 @@ def _read(path: Path, file: FoundFile, is_cancelled: Callable[[], bool]) -> Inde
     return IndexedFile(file.path, *stamp, passages=found)
 
 
-def _passages(path: Path, is_cancelled: Callable[[], bool]) -> Iterator[Passage]:
-    for part in read_parts(path, is_cancelled):
+def _passages(path: Path, access: FolderAccess, is_cancelled: Callable[[], bool]) -> Iterator[Passage]:
+    for part in read_parts(path, access.open, is_cancelled):
         yield from passages(part.lines, part.at, part.name)

@@ -169,8 +169,9 @@ async def read_page(source: Source) -> bytes:
 
 def _read(citation: Citation, folders: Sequence[str]) -> Source:
     try:
-        file = FolderAccess(folders).find(citation.path)
-        parts = read_parts(file)
+        access = FolderAccess(folders)
+        file = access.find(citation.path)
+        parts = read_parts(file, access.open)
         part = next((each for each in parts if each.at == citation.at), None)
         if part is not None:
             return _around(citation, part, str(file))
