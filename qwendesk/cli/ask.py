@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import difflib
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -42,6 +43,8 @@ from qwendesk.settings.service import SettingsService
 EXIT_ANSWERED, EXIT_NO_ANSWER, EXIT_CANNOT_LOAD, EXIT_ENGINE_CRASHED = 0, 2, 3, 4
 
 KEY_VARIABLE = "QWENDESK_ENGINE_KEY"
+# From this similarity on, one word is taken for a misspelt option; "temprature" has 0.95.
+_CLOSE = 0.8
 _DEMO_NOTE = mark(
     "This is the built-in demo model. It knows only a few topics about QwenDesk. Use --model FILE for a real model."
 )
@@ -143,11 +146,12 @@ def request_of(options: argparse.Namespace) -> AskRequest:
 
 
 def _refuse_assignments(prompts: Sequence[str]) -> None:
-    """Raise BadOption for a prompt that looks like an option without --set: a known key, or one word with an "="."""
+    """Raise BadOption for a prompt that looks like an option without --set: it begins with a key, or nearly so."""
+    known = (*table(LoadOptions), *table(GenerationOptions))
     for prompt in prompts:
         key, equals, _ = prompt.partition("=")
-        is_known = key in table(LoadOptions) or key in table(GenerationOptions)
-        if equals and (is_known or (key.isidentifier() and not any(map(str.isspace, prompt)))):
+        is_close = not any(map(str.isspace, prompt)) and difflib.get_close_matches(key, known, 1, _CLOSE)
+        if equals and (key in known or is_close):
             raise BadOption(
                 tr("Bad option"),
                 tr(

@@ -7,12 +7,12 @@ here; nothing is executed, and no result grows beyond MOST_DIGITS.
 import ast
 import math
 import operator
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableSequence
 from fractions import Fraction
 
 from qwendesk.core.tool_context import CallContext
 from qwendesk.core.translation import mark
+from qwendesk.toolbox.expression_text import as_python
 from qwendesk.toolbox.tool import Arguments, Tool, ToolError
 
 MOST_CHARACTERS = 1000
@@ -36,7 +36,6 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[Number, Number], Number]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }
-_AS_PYTHON = str.maketrans({"×": "*", "·": "*", "÷": "/", "−": "-", "^": "**", "√": "sqrt "})
 
 
 async def _run(arguments: Arguments, _context: CallContext) -> str:
@@ -48,8 +47,9 @@ CALCULATOR = Tool(
     title=mark("Calculator"),
     promise=mark("Calculates what the model asks for, on this PC."),
     description=(
-        "Calculate an expression exactly: + - * / // % **, parentheses, sqrt, abs, round, min, max, factorial, gcd, "
-        "and floating-point functions such as sin (radians), log and exp. Example: (3 + 4) * sqrt(2)"
+        "Calculate an expression exactly: + - * / // % ** !, 50% of 200, parentheses, sqrt, abs, round (a half goes to "
+        "the even digit), min, max, factorial, gcd, and floating-point functions such as sin (radians), log and exp. "
+        "Example: (3 + 4) * sqrt(2)"
     ),
     parameters={
         "type": "object",
@@ -65,17 +65,14 @@ CALCULATOR = Tool(
 
 
 def calculate(expression: str) -> str:
-    """Return the value of an expression as text. Raise ToolError for anything that is no such expression."""
+    """Return the value of an expression as text, and how it was rounded. Raise ToolError for anything else."""
     if len(expression) > MOST_CHARACTERS:
         raise ToolError(f"The expression has more than {MOST_CHARACTERS} characters. Split it.")
-    plain = expression.strip().rstrip("=").translate(_AS_PYTHON)
-    if not re.search(r"[a-z]\w*\s*\(", plain, re.IGNORECASE):  # there, a comma separates values
-        plain = re.sub(r"(?<=\d),(?=\d{3}\b)", "", plain)
-    plain = re.sub(r"(\d(?:[\d.]*)) ?%(?!\s*[\d(])", r"(\1 / 100)", plain)
-    plain = re.sub(r"sqrt (\d[\d.]*)", r"sqrt(\1)", plain)
+    notes: list[str] = []
     try:
-        tree = ast.parse(plain, mode="eval")
-        return shown(_value(tree.body))
+        tree = ast.parse(as_python(expression, notes), mode="eval")
+        value = shown(_value(tree.body, notes))
+        return f"{value} ({'; '.join(dict.fromkeys(notes))})" if notes else value
     except ToolError:
         raise
     except ZeroDivisionError:
@@ -86,23 +83,23 @@ def calculate(expression: str) -> str:
         raise ToolError(f"That can't be calculated: {error}.") from None
 
 
-def _value(node: ast.expr) -> Number:
+def _value(node: ast.expr, notes: MutableSequence[str]) -> Number:
     match node:
         case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
             # A decimal such as 0.1 is meant exactly, so it is read from its text.
             return _checked(Fraction(repr(value)) if isinstance(value, float) else Fraction(value))
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_value(operand)
+            return -_value(operand, notes)
         case ast.UnaryOp(op=ast.UAdd(), operand=operand):
-            return _value(operand)
+            return _value(operand, notes)
         case ast.BinOp(left=left, op=ast.Pow(), right=right):
-            return _checked(_power(_value(left), _value(right)))
+            return _checked(_power(_value(left, notes), _value(right, notes)))
         case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _OPERATORS:
-            return _checked(_OPERATORS[type(sign)](_value(left), _value(right)))
+            return _checked(_OPERATORS[type(sign)](_value(left, notes), _value(right, notes)))
         case ast.Name(id=name) if name in _CONSTANTS:
             return _CONSTANTS[name]
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
-            return _checked(_call(name, [_value(each) for each in args]))
+            return _checked(_call(name, [_value(each, notes) for each in args], notes))
     raise ToolError("Only numbers, operators, parentheses and known functions can be calculated.")
 
 
@@ -117,7 +114,7 @@ def _power(base: Number, exponent: Number) -> Number:
     return math.pow(base, exponent)
 
 
-def _call(name: str, values: list[Number]) -> Number:
+def _call(name: str, values: list[Number], notes: MutableSequence[str]) -> Number:
     whole = [int(value) for value in values if isinstance(value, Fraction) and value.denominator == 1]
     are_whole = len(whole) == len(values)
     match name, values:
@@ -131,9 +128,9 @@ def _call(name: str, values: list[Number]) -> Number:
             ordered = sorted(values, key=float)
             return ordered[0 if name == "min" else -1]
         case "round", [value]:
-            return Fraction(round(value))
+            return _rounded(Fraction(value), 0, notes)
         case "round", [value, Fraction() as digits] if digits.denominator == 1 and abs(digits) < MOST_DIGITS:
-            return Fraction(round(Fraction(value), int(digits)))
+            return _rounded(Fraction(value), int(digits), notes)
         case "floor", [value]:
             return Fraction(math.floor(value))
         case "ceil", [value]:
@@ -147,6 +144,12 @@ def _call(name: str, values: list[Number]) -> Number:
     raise ToolError(f"{name} can't be calculated with these values, or is not known.")
 
 
+def _rounded(value: Fraction, digits: int, notes: MutableSequence[str]) -> Fraction:
+    if (value * Fraction(10) ** digits % 1) * 2 == 1:
+        notes.append("a half was rounded to the even digit")
+    return Fraction(round(value, digits))
+
+
 def _checked(value: Number) -> Number:
     if isinstance(value, Fraction):
         if max(value.numerator.bit_length(), value.denominator.bit_length()) > MOST_DIGITS * math.log2(10):
@@ -157,9 +160,9 @@ def _checked(value: Number) -> Number:
 
 
 def shown(value: Number) -> str:
-    """Return a number as text: exactly if it has a decimal form of moderate length, else rounded after "about"."""
+    """Return a number as text: exactly if it has a decimal form of moderate length, else rounded, and it says so."""
     if isinstance(value, float):
-        return f"{value:.{_SHOWN_DIGITS}g}"
+        return f"{value:.{_SHOWN_DIGITS}g}, rounded to {_SHOWN_DIGITS} digits"
     if value.denominator == 1:
         return str(value.numerator)
     rest = value.denominator
@@ -168,6 +171,6 @@ def shown(value: Number) -> str:
             rest //= prime
     places = next((n for n in range(1, 40) if 10**n % value.denominator == 0), 0) if rest == 1 else 0
     if not places:
-        return f"{value.numerator}/{value.denominator}, about {float(value):.{_SHOWN_DIGITS}g}"
+        return f"{value.numerator}/{value.denominator}, about {shown(float(value))}"
     digits = str(abs(value.numerator) * 10**places // value.denominator).rjust(places + 1, "0")
     return f"{'-' if value < 0 else ''}{digits[:-places]}.{digits[-places:]}"
