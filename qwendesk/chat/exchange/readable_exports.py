@@ -11,9 +11,11 @@ from functools import cache
 
 from markdown_it import MarkdownIt
 
-from qwendesk.chat.chinese_emphasis import chinese_emphasis_plugin
 from qwendesk.chat.exchange.pictures import data_url, picture_bytes
 from qwendesk.chat.exchange.values import ExchangedChat
+from qwendesk.chat.markdown_rules.emphasis import emphasis_plugin
+from qwendesk.chat.markdown_rules.nested_fences import nested_fences_plugin
+from qwendesk.chat.markdown_rules.tags import tags_plugin
 from qwendesk.core.citations import Citation, citations_of, cited_in
 from qwendesk.core.conversation import ChatNode
 from qwendesk.core.messages import CallRecord, DocumentPart, ToolStep
@@ -176,5 +178,4 @@ def _markdown() -> MarkdownIt:
     parser = _SafeMarkdown("commonmark", {"html": False, "breaks": True}).enable("table").enable("strikethrough")
     # Remote pictures are never loaded: they become links.
     parser.disable("image")
-    parser.use(chinese_emphasis_plugin)
-    return parser
+    return parser.use(emphasis_plugin).use(tags_plugin).use(nested_fences_plugin)

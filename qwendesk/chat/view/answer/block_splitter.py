@@ -10,6 +10,9 @@ from collections.abc import Sequence
 import msgspec
 from markdown_it.token import Token
 
+from qwendesk.chat.markdown_rules.nested_fences import MARKDOWN_FENCE, first_line_of_rest
+from qwendesk.chat.markdown_rules.tags import BREAK
+
 # A paragraph, quote or code with more characters is split at a suitable place.
 LONG_BLOCK = 4_000
 # Any block with more characters is split, even if there is no suitable place.
@@ -29,6 +32,7 @@ _MAX_ATTEMPTS = 100
 TABLE_CELLS = 48
 _MAX_CELL_LENGTH = 60
 _FENCE = re.compile(r" {0,3}+(`{3,}+|~{3,}+)([^\n]*+)\n")
+_FENCE_BEGINS = re.compile(r" {0,3}(?:```|~~~)")
 _DELIMITERS = re.compile(r"[-:| \t]+")
 _PLAIN = re.compile(r"[^\W\d_]|[\"'(\d]")
 _LIST_ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])(?:\s|$)")
@@ -82,14 +86,25 @@ def _cut_code(source: str, fence: re.Match[str]) -> tuple[str, str] | None:
         cut = 0
         for _ in range(LONG_CODE):
             cut = code.index("\n", cut) + 1
-        return fence[0] + code[:cut], fence[0] + code[cut:]
+        return _cut_at(fence, code, cut)
     if len(code) < LONG_BLOCK + _KEPT_BELOW:
         return None
     window = code[:LONG_BLOCK]
     cut = _between_statements(window)
     if cut < LONG_BLOCK // 4:
         cut = window.rfind("\n", 1, LONG_BLOCK - _KEPT_BELOW) + 1 or LONG_BLOCK // 2
-    return fence[0] + code[:cut], fence[0] + code[cut:]
+    return _cut_at(fence, code, cut)
+
+
+def _cut_at(fence: re.Match[str], code: str, cut: int) -> tuple[str, str]:
+    """Return code in two pieces. Markdown isn't split beside a fence, whose meaning depends on its neighbours."""
+    if not MARKDOWN_FENCE.match(fence[0]):
+        return fence[0] + code[:cut], fence[0] + code[cut:]
+    better = cut
+    while better and any(_FENCE_BEGINS.match(code, at) for at in (better, code.rfind("\n", 0, better - 1) + 1)):
+        better = code.rfind("\n", 0, better - 1) + 1
+    cut = better or cut
+    return fence[0] + code[:cut], first_line_of_rest(fence[0].rstrip("\n"), code, cut) + "\n" + code[cut:]
 
 
 def _between_statements(code: str) -> int:
@@ -150,7 +165,8 @@ def column_lengths(tokens: Sequence[Token]) -> tuple[int, ...]:
         if token.type == "tr_open":
             column = 0
         elif token.type == "inline":
-            length = sum(2 if each >= "\u2e80" else 1 for each in token.content[:_MAX_CELL_LENGTH])
+            lines = BREAK.split(token.content)
+            length = max(sum(2 if each >= "\u2e80" else 1 for each in line[:_MAX_CELL_LENGTH]) for line in lines)
             if column == len(lengths):
                 lengths.append(1)
             lengths[column] = max(lengths[column], min(_MAX_CELL_LENGTH, length))

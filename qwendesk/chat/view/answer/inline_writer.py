@@ -23,6 +23,10 @@ _BODY = 14
 _LINE_BREAK = "\u2028"
 # Property of a formula shown as source: the _Undrawn with which it can be replaced by its drawing.
 _UNDRAWN: Final = SOURCE + 4
+_RAISED: Final = {
+    "sub_open": QTextCharFormat.VerticalAlignment.AlignSubScript,
+    "sup_open": QTextCharFormat.VerticalAlignment.AlignSuperScript,
+}
 
 
 class _Undrawn(msgspec.Struct, frozen=True, eq=False):
@@ -57,8 +61,10 @@ def write_inline(
                 cursor.insertText(_LINE_BREAK, form)
             case "code_inline":
                 cursor.insertText(token.content, _code(form, theme))
-            case "strong_open" | "em_open" | "s_open":
+            case "strong_open" | "em_open" | "s_open" | "sub_open" | "sup_open":
                 stack.append(_emphasis(form, token.type))
+            case "kbd_open":
+                stack.append(_code(form, theme))
             case "link_open":
                 stack.append(_link(form, str(token.attrGet("href") or ""), theme))
             case "image":
@@ -148,6 +154,8 @@ def _emphasis(form: QTextCharFormat, kind: str) -> QTextCharFormat:
         changed.setFontWeight(QFont.Weight.Bold)
     elif kind == "em_open":
         changed.setFontItalic(True)
+    elif kind in _RAISED:
+        changed.setVerticalAlignment(_RAISED[kind])
     else:
         changed.setFontStrikeOut(True)
     return changed

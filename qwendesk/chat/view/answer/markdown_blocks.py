@@ -1,7 +1,7 @@
 """Parses Markdown into top-level blocks with markdown-it and our rules for it. Pure Python, no Qt.
 
-Raw HTML becomes text, and formulas keep their source. `split_blocks` finds the blocks. `parse_inlines` parses their
-inline content, which is most of the work for text with many marks.
+Raw HTML becomes text, apart from a few tags, and formulas keep their source. `split_blocks` finds the blocks.
+`parse_inlines` parses their inline content, which is most of the work for text with many marks.
 
 They replace existing plugins because a streamed answer refers to a footnote long before it defines it, and because the
 stream can only be split at a formula block that knows its lines.
@@ -21,7 +21,10 @@ from markdown_it.token import Token
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.tasklists import tasklists_plugin
 
-from qwendesk.chat.chinese_emphasis import chinese_emphasis_plugin
+from qwendesk.chat.markdown_rules.addresses import address_plugin
+from qwendesk.chat.markdown_rules.emphasis import emphasis_plugin
+from qwendesk.chat.markdown_rules.nested_fences import nested_fences_plugin
+from qwendesk.chat.markdown_rules.tags import tags_plugin
 
 
 class MarkdownBlock(msgspec.Struct, frozen=True):
@@ -125,7 +128,7 @@ def _new_parser() -> MarkdownIt:
     parser.use(price_plugin)
     parser.use(bracket_math_plugin)
     parser.use(bounded_inline_plugin)
-    parser.use(chinese_emphasis_plugin)
+    parser.use(emphasis_plugin).use(address_plugin).use(tags_plugin).use(nested_fences_plugin)
     parser.use(footnote_plugin)
     parser.use(tasklists_plugin)
     parser.validateLink = lambda url: True  # type: ignore[method-assign]

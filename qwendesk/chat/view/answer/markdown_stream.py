@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from qwendesk.chat.markdown_rules.nested_fences import MARKDOWN_FENCE, closing_fence
 from qwendesk.chat.view.answer.block_splitter import (
     LONG_LIST,
     PANEL_ROWS,
@@ -25,6 +26,8 @@ _FENCE_OPENS = re.compile(r"^ {0,3}+(`{3,}+|~{3,}+)([^\n]*+)\n")
 _TABLE_ROW = re.compile(r"^ {0,3}\|.*$")
 _DELIMITER_PART = re.compile(r"^[ |:-]*$")
 # An incomplete last line that may still become various blocks: a mark alone, or a fence without its language.
+_HALF_TAG = re.compile(r"</?(?:br?|br\s*/|s|su|su[bp]|k|kb|kbd)?$", re.IGNORECASE)
+_OPEN_TAG = re.compile(r"<(su[bp]|kbd)>(?!.*</\1>)[^<\n]*$", re.IGNORECASE)
 _UNDECIDED = re.compile(r"\s*(`{1,2}|~{1,2}|[*_-]{1,2}|#{1,6}|\d{1,9}[.)]?|[-+*] ?|`{3,}[^`]*|~{3,}[^~]*)")
 # Number of characters of a long text that are processed at once.
 _SLICE = 1_000
@@ -187,6 +190,8 @@ class MarkdownStream:
         opening = _FENCE_OPENS.match(self._tail)
         if opening is None or (opening[1][0] == "`" and "`" in opening[2]):
             return False
+        if MARKDOWN_FENCE.match(opening[0]):
+            return closing_fence(opening[0].rstrip(), self._tail[opening.end() :]) is None
         mark = re.escape(opening[1][0])
         closing = re.compile(rf"^ {{0,3}}{mark}{{{len(opening[1])},}}[ \t]*$", re.MULTILINE)
         return closing.search(self._tail, opening.end()) is None
@@ -234,8 +239,8 @@ def _clean(text: str) -> str:
 def complete(source: str) -> str:
     """Return the source of an open block, completed for display.
 
-    The first row of a table becomes a table, an unclosed bold or code span is closed, a link without its address
-    becomes text, and a single mark at the end is left out.
+    The first row of a table becomes a table, an unclosed bold, code or tag is closed, a link without its address
+    becomes text, and a single mark or the beginning of a tag at the end is left out.
     """
     lines = source.split("\n")
     while lines and not lines[-1].strip():
@@ -271,6 +276,7 @@ def _close_spans(text: str) -> str:
     start = text.rfind("\n\n") + 1
     head, tail = text[:start], text[start:]
     tail = re.sub(r"\[([^\[\]\n]*)\]\([^()\s]*$", r"\1", tail)
+    tail = _HALF_TAG.sub("", tail)
     without_code = re.sub(r"`[^`]*`", "", tail)
     if without_code.count("`") % 2:
         return head + (tail[:-1] if tail.endswith("`") else tail + "`")
@@ -279,7 +285,8 @@ def _close_spans(text: str) -> str:
     for mark in ("**", "~~"):
         if without_code.count(mark) % 2 and tail.count(mark) % 2:
             tail = tail.rstrip().removesuffix("*") + mark
-    return head + tail
+    open_tag = _OPEN_TAG.search(tail)
+    return head + (f"{tail}</{open_tag[1]}>" if open_tag else tail)
 
 
 def _is_list(block: MarkdownBlock) -> bool:

@@ -15,6 +15,7 @@ from PySide6.QtGui import (
     QTextTableFormat,
 )
 
+from qwendesk.chat.markdown_rules.tags import BREAK
 from qwendesk.chat.view.answer.formulas import FormulaCache
 from qwendesk.chat.view.answer.inline_writer import write_inline
 from qwendesk.chat.view.answer.source_links import SourceLinks
@@ -60,7 +61,8 @@ def natural_widths(rows: Sequence[_Row], lengths: Sequence[int], theme: Theme) -
     for y, row in enumerate(rows):
         measure = QFontMetricsF(bold) if y == 0 else metrics
         for x, (inline, _alignment) in enumerate(row):
-            widths[x] = max(widths[x], measure.horizontalAdvance(inline.content[:_MAX_MEASURED_CHARACTERS]))
+            for line in BREAK.split(inline.content[:_MAX_MEASURED_CHARACTERS]):
+                widths[x] = max(widths[x], measure.horizontalAdvance(line))
     return [math.ceil(width) + _GAP + _MARGIN for width in widths]
 
 

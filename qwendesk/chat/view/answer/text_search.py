@@ -20,6 +20,7 @@ _SYNTAX_MARKS = str.maketrans("", "", "*_`~\\[]")
 # Number of characters of Markdown that are searched at a time, up to the end of a line.
 _SLICE = 16_000
 _ADDRESS = re.compile(r"\]\([^()\s]*\)")
+_ADDRESS_OR_TAG = re.compile(rf"{_ADDRESS.pattern}|</?(?:sub|sup|kbd)>", re.IGNORECASE)
 
 
 class Match(msgspec.Struct, frozen=True):
@@ -35,10 +36,11 @@ def may_contain(source: str, query: str) -> Iterator[bool]:
     This is much faster than counting matches, and it can be interrupted. No match spans two lines.
     """
     needle = query.translate(_SYNTAX_MARKS).casefold()
+    hidden = _ADDRESS if "<" in query else _ADDRESS_OR_TAG
     start = 0
     while query and start < len(source):
         end = source.find("\n", start + _SLICE) + 1 or len(source)
-        yield needle in _ADDRESS.sub("", source[start:end]).translate(_SYNTAX_MARKS).casefold()
+        yield needle in hidden.sub("", source[start:end]).translate(_SYNTAX_MARKS).casefold()
         start = end
 
 
