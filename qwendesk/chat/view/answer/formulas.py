@@ -44,7 +44,7 @@ _TAKES_ARGUMENT = re.compile(
     r"[\^_]|\\(?:sqrt|[dtc]?frac|[dt]?binom|(?:wide)?hat|(?:wide)?tilde|bar|vec|d{1,4}ot|check|breve|acute|grave|"
     r"over\w*|under\w*|math\w+|text\w*|boxed|cancel|not|left|stackrel|overset|underset|operatorname|pmod|root|color|x\w+)"
 )
-_FORBIDDEN_TAG = re.compile(rb"<(?!/|svg\b|path\b|rect\b|g\b|use\b|symbol\b|line\b|polygon\b|defs\b|title\b)")
+_FORBIDDEN_TAG = re.compile(rb"<(?!/|svg\b|path\b|rect\b|g\b|use\b|symbol\b|text\b|line\b|polygon\b|defs\b|title\b)")
 _FORBIDDEN_COMMAND = re.compile(
     r"\\(?:def|newcommand|renewcommand|let|input|include|href|url|includegraphics|class|style|html\w*)\b"
 )
@@ -91,7 +91,7 @@ def nesting(source: str) -> int:
 
 
 def draw(source: str, *, displayed: bool) -> Drawing | None:
-    """Return the drawing; None if ziamath cannot read the formula, or its result is too large or not only shapes."""
+    """Return the drawing; None if a part of it can't be drawn, or the result is too large or not only shapes."""
     if not is_drawable(source):
         return None
     with warnings.catch_warnings():
@@ -101,20 +101,18 @@ def draw(source: str, *, displayed: bool) -> Drawing | None:
 
 def _draw(source: str, *, displayed: bool) -> Drawing | None:
     # Imported here because it takes 0.3 s, and only chats with formulas need it.
-    from ziamath.config import config  # noqa: PLC0415
-    from ziamath.zmath import Latex  # noqa: PLC0415
+    from qwendesk.chat.view.answer.formula_nodes import formula_svg  # noqa: PLC0415
 
-    config.svg2 = False  # with SVG 2, Qt draws nothing but the bars
     try:
-        formula = Latex(" ".join(source.split()), size=NOMINAL, color=INK, inline=not displayed)
-        svg = formula.svg()
+        svg = formula_svg(source, NOMINAL, INK, displayed=displayed)
     except (RecursionError, MemoryError):
         return None
     except Exception:  # noqa: BLE001  -- latex2mathml and ziamath raise anything for text that is no formula
         return None
-    box = re.search(r'viewBox="(\S+) (\S+) (\S+) (\S+)"', svg)
+    box = re.search(r'viewBox="(\S+) (\S+) (\S+) (\S+)"', svg) if svg is not None else None
     if (
-        box is None
+        svg is None
+        or box is None
         or len(svg) > MAX_SVG_LENGTH
         or _FORBIDDEN_TAG.search(svg.encode())
         or "url(" in svg

@@ -1,11 +1,13 @@
 """Formulas are drawn in the text's colour and copied as source. Those that can't be drawn are shown as source."""
 
+import pytest
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QApplication, QWidget
 
 from qwendesk.chat.view.answer.answer_view import AnswerView
-from qwendesk.chat.view.answer.formulas import FormulaCache, draw, is_drawable, nesting
+from qwendesk.chat.view.answer.formulas import INK, FormulaCache, draw, is_drawable, nesting
 from qwendesk.widgets.theme_keeper import ThemeKeeper
+from tests.chat.view.answer.formula_commands import COUNTED, FURTHER
 
 
 def wait_for(shelf: FormulaCache, app: QApplication) -> None:
@@ -86,3 +88,12 @@ def test_drawing_a_formula_does_not_change_the_code_that_streams_below_it(
     assert view.toPlainText().count("\ufffc") == 3
     assert [section.pane for section in view.sections][: len(panes)] == panes
     page.deleteLater()
+
+
+@pytest.mark.parametrize("source", (COUNTED | FURTHER).values())
+def test_what_models_write_most_is_drawn_in_the_texts_colour(source: str) -> None:
+    for displayed in (False, True):
+        drawing = draw(source, displayed=displayed)
+        assert drawing is not None
+        assert "black" not in drawing.svg
+        assert INK in drawing.svg
