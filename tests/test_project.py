@@ -99,7 +99,6 @@ OWN_BUILDERS = {
     "bench/view/result_table.py",
     "bench/view/tune_tab.py",
     "chat/view/composer/pdf_sheet.py",
-    "engines/view/load_options/command_dialog.py",
     "mcp/view/server_dialog.py",
     "mcp/view/server_line.py",
     "meters/view/meter_bar.py",

@@ -16,7 +16,8 @@ _HEAD = """# Settings
 Made by `python -m tools.settings_docs` from the tables in `qwendesk/core`; change those, not this page.
 
 The key is the name everywhere: in the settings file, in `--set key=value` and in the window's search. Options in \
-**bold** are on the first level of the window; the others are under Advanced.
+**bold** are on the first level of the window; the others are under Advanced, those for loading a model under All \
+options.
 
 llama.cpp has options that QwenDesk doesn't offer, such as other PCs as graphics cards. The \
 [guide](guide/options.md#what-isnt-offered) lists them.

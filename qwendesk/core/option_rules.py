@@ -20,7 +20,7 @@ from qwendesk.core.translation import tr
 
 _UNQUANTISED = ("auto", "f16", "bf16", "f32")
 # Values in one block of every quantised cache type.
-_CACHE_BLOCK = 32
+CACHE_BLOCK = 32
 
 
 class Conflict(msgspec.Struct, frozen=True):
@@ -207,7 +207,7 @@ def _of_model(options: LoadOptions, facts: ModelFacts) -> Iterator[Conflict]:
     yield from _context_length(options, facts)
     heads = (("type_k", options.type_k, facts.key_length, "K"), ("type_v", options.type_v, facts.value_length, "V"))
     for key, kind, length, name in heads:
-        if kind not in _UNQUANTISED and length % _CACHE_BLOCK:
+        if kind not in _UNQUANTISED and length % CACHE_BLOCK:
             yield Conflict(
                 (key,),
                 tr(
@@ -215,7 +215,7 @@ def _of_model(options: LoadOptions, facts: ModelFacts) -> Iterator[Conflict]:
                     "{3}. Choose f16.",
                     name,
                     kind,
-                    _CACHE_BLOCK,
+                    CACHE_BLOCK,
                     length,
                 ),
             )

@@ -14,6 +14,7 @@ from qwendesk.core.settings import Setting
 CacheType = Literal["f16", "bf16", "f32", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"]
 
 _MODEL, _GPU, _MEMORY, _CONTEXT, _VISION, _SPEED = "Model", "GPU", "Memory", "Context", "Pictures", "Speed"
+_CACHE, _DRAFTS = "Chat memory (KV cache)", "Drafts"
 _YARN = "Only used with the RoPE scaling yarn."
 
 
@@ -33,7 +34,7 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             "Aim", "",
             "What to favour when memory is short: Speed keeps the model on the GPU, Long context keeps room for long "
             "chats.",
-            _MEMORY, basic=True,
+            _MEMORY,
         ),
     ] = "balanced"
     n_ctx: Annotated[
@@ -75,7 +76,7 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         Setting("GPU offload", "--n-gpu-layers",
                 "Layers in VRAM. Auto keeps as many as fit. A number that you set replaces this plan, as in "
                 "llama.cpp, where it turns --fit off.",
-                _GPU, unit="layers", low=0, high=10_000, ollama="num_gpu"),
+                _GPU, unit="layers", low=0, high=10_000, basic=True, ollama="num_gpu"),
     ] = "auto"
     n_cpu_moe: Annotated[
         Literal["auto"] | int,
@@ -83,7 +84,7 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             "Expert layers on CPU", "--n-cpu-moe",
             "How many layers keep their experts in RAM while the rest is on the GPU. For a mixture-of-experts model, "
             "this saves VRAM at the lowest cost in speed.",
-            _GPU, unit="layers", low=0, high=10_000,
+            _GPU, unit="layers", low=0, high=10_000, basic=True,
         ),
     ] = "auto"
     override_tensor: Annotated[
@@ -124,12 +125,13 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             "K cache type", "--cache-type-k",
             "q8_0 halves the cache at +0.0043 perplexity, but users report small LaTeX mistakes from 20-40K tokens. "
             "Auto uses f16 if it fits.",
-            _MEMORY, source="collected reports, 2026",
+            _CACHE, source="collected reports, 2026", basic=True,
         ),
     ] = "auto"
     type_v: Annotated[
         Literal["auto"] | CacheType,
-        Setting("V cache type", "--cache-type-v", "As for K. Quantised types need flash attention.", _MEMORY),
+        Setting("V cache type", "--cache-type-v", "As for K. Quantised types need flash attention.", _CACHE,
+                basic=True),
     ] = "auto"
     load_mode: Annotated[
         Literal["auto", "mmap", "mlock", "none"],
@@ -152,7 +154,7 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = "auto"
     offload_kqv: Annotated[
         bool, Setting("KV cache on GPU", "--no-kv-offload",
-                      "If off, the KV cache is kept in RAM, which is slow.", _MEMORY)
+                      "If off, the KV cache is kept in RAM, which is slow.", _CACHE)
     ] = True
     op_offload: Annotated[
         bool,
@@ -161,7 +163,7 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = True
     swa_full: Annotated[
         bool,
-        Setting("Full sliding-window cache", "--swa-full", "Keep all positions of sliding-window layers.", _MEMORY),
+        Setting("Full sliding-window cache", "--swa-full", "Keep all positions of sliding-window layers.", _CACHE),
     ] = False
     kv_overrides: Annotated[
         tuple[str, ...],
@@ -210,19 +212,19 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
                 "Guess the next tokens and check several at once. mtp asks the model's draft head, inside the file or "
                 "beside it. lookup takes guesses from the chat, which is faster for edits, code, quotes and tables. "
                 "Guessing pauses where it doesn't pay off.",
-                _SPEED),
+                _DRAFTS),
     ] = "auto"
     draft_model: Annotated[
         str,
         Setting("Draft head file", "--model-draft",
                 "The model's draft head (MTP) in a file of its own. One beside the model is found automatically.",
-                _SPEED),
+                _DRAFTS),
     ] = ""
     draft_n_max: Annotated[
         int,
         Setting("Most drafted tokens", "",
                 "How many tokens are guessed at once. Each needs memory for a copy of the recurrent state.",
-                _SPEED, unit="tokens", low=1, high=16),
+                _DRAFTS, unit="tokens", low=1, high=16),
     ] = 3
     numa: Annotated[
         Literal["off", "distribute", "isolate", "numactl"],

@@ -49,7 +49,7 @@ class Setting(msgspec.Struct, frozen=True):
     page: str = ""
     """The page of the window that shows the option; "" for the settings page."""
     basic: bool = False
-    """Shown without opening Advanced."""
+    """Set on the first level of the window, without opening Advanced or all options."""
     openai: str = ""
     """The field of requests in OpenAI's API; "" if there is none. The server's other APIs take it too."""
     llama_server: str = ""

@@ -7,6 +7,7 @@ of a device the worker uses, the difference is the drift of that device.
 import asyncio
 import statistics
 import time
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePath
 from types import MappingProxyType
@@ -125,6 +126,8 @@ class MeasuredSpeed(msgspec.Struct, frozen=True):
     last: float
     estimated: float = 0.0
     """Estimate of the planner for this model in chats of this length, without any correction; 0 if unknown."""
+    options: str = ""
+    """The options that `last` was measured with, as `_options_key` writes them; "" if unknown."""
 
 
 class _SpeedsFile(msgspec.Struct, frozen=True):
@@ -142,6 +145,19 @@ def key_of(options: LoadOptions, context_tokens: int) -> str:
     return f"{name}|layers {options.n_gpu_layers}|experts {count_cpu_expert_layers(options)}|{depth}"
 
 
+# Options that don't change how fast an answer is written.
+_WITHOUT_SPEED = frozenset(
+    {"model", "mmproj", "chat_template_file", "check_tensors", "image_min_tokens", "image_max_tokens",
+     "cache_budget_mib", "chat_states_mib"}
+)  # fmt: skip
+
+
+def _options_key(options: LoadOptions) -> str:
+    """Return a short text that is the same for options with the same speed, as far as options decide it."""
+    values = {key: value for key, value in msgspec.structs.asdict(options).items() if key not in _WITHOUT_SPEED}
+    return f"{zlib.crc32(repr(values).encode()):08x}"
+
+
 class MeasuredSpeeds:
     """Owns the file of measured speeds. Methods are called on the event loop's thread."""
 
@@ -157,10 +173,10 @@ class MeasuredSpeeds:
         return self._speeds.get(key_of(options, context_tokens))
 
     def in_short_chats(self, options: LoadOptions) -> float | None:
-        """Return the last speed with these options in the shortest chats they were used in; None before the first."""
-        depths = (0, *(limit + 1 for limit in _DEPTHS))
+        """Return the last speed with exactly these options in the shortest chats they were used in; else None."""
+        depths, wanted = (0, *(limit + 1 for limit in _DEPTHS)), _options_key(options)
         found = (self.speed(options, depth) for depth in depths)
-        return next((speed.last for speed in found if speed is not None), None)
+        return next((speed.last for speed in found if speed is not None and speed.options == wanted), None)
 
     @property
     def gpu_factor(self) -> float:
@@ -181,7 +197,7 @@ class MeasuredSpeeds:
         before = self._speeds.pop(key, None)
         best = max(tok_s, before.best if before else 0.0)
         known = estimated or (before.estimated if before else 0.0)
-        self._speeds[key] = MeasuredSpeed(best=best, last=tok_s, estimated=known)
+        self._speeds[key] = MeasuredSpeed(best, tok_s, known, _options_key(options))
         while len(self._speeds) > _MOST_KEPT:
             del self._speeds[next(iter(self._speeds))]
         self.by_file.set(_by_file(self._speeds))

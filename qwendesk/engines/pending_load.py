@@ -17,7 +17,7 @@ from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.observed import Observed
-from qwendesk.core.option_rules import Conflict, conflicts, with_changes
+from qwendesk.core.option_rules import CACHE_BLOCK, Conflict, conflicts, with_changes
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import MachineMemory, Plan
 from qwendesk.core.presets import preset_of_file
@@ -42,6 +42,7 @@ from qwendesk.engines.measurements import Measurements
 from qwendesk.hardware.drives import drive_of
 from qwendesk.hardware.expert_layers import count_cpu_expert_layers
 from qwendesk.hardware.gpu_links import gpu_links
+from qwendesk.hardware.model_memory import lazy_table_bytes
 from qwendesk.hardware.planner import fixed_plan
 from qwendesk.settings.profiles import ProfilesService
 from qwendesk.settings.service import SettingsService
@@ -56,11 +57,14 @@ class OptionLimits(msgspec.Struct, frozen=True):
     """The longest context in tokens, with YaRN if the model's card describes it."""
     n_layers: int
     has_experts: bool
-    can_see: bool
-    """The options include a vision file."""
     n_heads: int = 0
     """Attention heads; 0 if unknown."""
     n_kv_heads: int = 0
+    has_sliding_window: bool = False
+    has_lazy_table: bool = False
+    """The file has a table that may be read row by row."""
+    can_quantise_cache: bool = True
+    """The length of its heads allows every type of the KV cache."""
 
 
 class PendingLoad(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,6 +76,8 @@ class PendingLoad(msgspec.Struct, frozen=True, kw_only=True):
     limits: OptionLimits | None = None
     plan: Plan | None = None
     """The plan for `requested`, or the previous one until a new one is made; None if the files can't be read."""
+    planned_for: LoadOptions | None = None
+    """The options that `plan` was made for."""
     conflicts: tuple[Conflict, ...] = ()
     refusal: str = ""
     """Reason why `requested` can't be loaded; "" if it can."""
@@ -99,6 +105,10 @@ class PendingLoad(msgspec.Struct, frozen=True, kw_only=True):
     """The general presets of the model's family, without thinking and with."""
     measured_tok_s: float | None = None
     """The speed that was measured on this PC with the options of `plan`; None if they never ran."""
+    loaded_tok_s: float | None = None
+    """The speed that was measured with the options of the loaded model; None before the first answer."""
+    last_load_s: float = 0.0
+    """How long loading the loaded model took; 0 if none is loaded."""
 
     @property
     def has_gpu(self) -> bool:
@@ -107,8 +117,8 @@ class PendingLoad(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def decided(self) -> LoadOptions | None:
-        """The options without "auto", as the plan decided them; None without a plan."""
-        return self.plan.options if self.plan is not None else None
+        """The options without "auto", as the plan decided them; None until there is a plan for `requested`."""
+        return self.plan.options if self.plan is not None and self.planned_for == self.requested else None
 
     def answer_options(self, of_chat: GenerationOptions) -> GenerationOptions:
         """Return the options for commands: those of the open chat if its model is loaded, else the model's preset."""
@@ -189,8 +199,8 @@ class PendingLoadService:
         if self._loaded is not None and self._report is not None:
             self._prepare(self._loaded)
 
-    def change(self, changes: Mapping[str, Any], *, keep: bool = True) -> None:
-        """Change options and those linked to them. `keep` saves them for this model; False while a slider moves.
+    def change(self, changes: Mapping[str, Any]) -> None:
+        """Change options and those linked to them, and save them for this model.
 
         Raises BadOption without changing anything if a key is unknown or a value is out of range.
         """
@@ -198,8 +208,7 @@ class PendingLoadService:
         if requested is None:
             return
         self._set_options(with_changes(requested, changes))
-        if keep:
-            self.keep()
+        self.keep()
 
     def keep(self) -> None:
         """Save the pending options for this model."""
@@ -215,6 +224,13 @@ class PendingLoadService:
         """Set an option to its default."""
         if self.pending.requested is not None:
             self.change({key: self._default_values(self.pending.requested)[key]})
+
+    def undo(self) -> None:
+        """Set every option, and the reserve, to what the loaded model was loaded with."""
+        if self._loaded is not None and self.pending.is_loaded:
+            self._settings.change({"reserve_gb": self._loaded_reserve_gb})
+            self._set_options(self._loaded)
+            self.keep()
 
     def reset_all(self) -> None:
         requested = self.pending.requested
@@ -269,7 +285,7 @@ class PendingLoadService:
             plan = await exact_plan(*files, machine, requested, self._ask)
             if requested == self.pending.requested and not isinstance(plan, LoadFailure):
                 refused = refusal(plan, requested)
-                self._change(plan=plan, refusal=refused.sentence if refused is not None else "")
+                self._change(plan=plan, planned_for=requested, refusal=refused.sentence if refused is not None else "")
         finally:
             self._change(is_asking=False)
 
@@ -341,8 +357,11 @@ class PendingLoadService:
             return
         base = self._default_values(requested)
         facts = self._headers.cached(requested)
-        loaded = self._loaded.model if self._loaded is not None and self._report is not None else ""
+        report = self._report
+        loaded = self._loaded.model if self._loaded is not None and report is not None else ""
         self._change(
+            loaded_tok_s=self._loaded_tok_s(),
+            last_load_s=report.load_s if report is not None else 0.0,
             requested=requested,
             changed=frozenset(key for key in table(LoadOptions) if getattr(requested, key) != base[key]),
             conflicts=conflicts(requested, facts[0] if facts is not None else None),
@@ -396,8 +415,9 @@ class PendingLoadService:
         facts, mmproj = files
         longest = longest_context(facts.architecture, facts.context_length)
         limits = OptionLimits(
-            facts.context_length, longest, facts.block_count, facts.expert_count > 0, bool(requested.mmproj),
-            facts.head_count, facts.head_count_kv,
+            facts.context_length, longest, facts.block_count, facts.expert_count > 0, facts.head_count,
+            facts.head_count_kv, facts.sliding_window > 0, lazy_table_bytes(facts) > 0,
+            all(length % CACHE_BLOCK == 0 for length in (facts.key_length, facts.value_length)),
         )  # fmt: skip
         of_model = {"limits": limits, "presets": tuple(preset_of_file(facts, thinking=each) for each in (False, True))}
         machine = with_drive(machine, facts, Path(requested.model), drive_of)
@@ -408,13 +428,13 @@ class PendingLoadService:
             plan = fixed_plan(facts, mmproj, machine, report.options)
             if report.allocations:
                 plan = with_engine_numbers(plan, report.allocations, requested)
-            return {**of_model, "conflicts": (), "refusal": "", "plan": plan}
+            return {**of_model, "conflicts": (), "refusal": "", "plan": plan, "planned_for": requested}
         made = plan_of(facts, mmproj, machine, requested)
         if isinstance(made, LoadFailure):
             return {**of_model, "refusal": made.sentence}
         refused = refusal(made, requested)
         sentence = refused.sentence if refused is not None else ""
-        return {**of_model, "conflicts": (), "refusal": sentence, "plan": made}
+        return {**of_model, "conflicts": (), "refusal": sentence, "plan": made, "planned_for": requested}
 
     def _memory_without_model(self) -> MachineMemory:
         """Return the memory without the loaded model: video memory as reported before the load, its RAM added here."""
@@ -453,7 +473,10 @@ class PendingLoadService:
 
     def show_measured(self) -> None:
         """Show speeds that were measured since."""
-        self._change(plan=self.pending.plan)
+        self._change(plan=self.pending.plan, loaded_tok_s=self._loaded_tok_s())
+
+    def _loaded_tok_s(self) -> float | None:
+        return self._measured.speeds.in_short_chats(self._report.options) if self._report is not None else None
 
     def _change(self, **changes: Any) -> None:
         plan = changes.get("plan")

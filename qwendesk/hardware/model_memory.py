@@ -16,7 +16,7 @@ from qwendesk.hardware.compute_buffers import ubatch_of
 
 AutoCacheType = Literal["auto"] | CacheType
 # For each cache type the elements and the bytes of one block (ggml's block sizes).
-_QUANT_BLOCKS: Mapping[AutoCacheType, tuple[int, int]] = MappingProxyType(
+QUANT_BLOCKS: Mapping[AutoCacheType, tuple[int, int]] = MappingProxyType(
     {
         "auto": (1, 2),
         "f32": (1, 4),
@@ -269,5 +269,5 @@ def _slides(facts: ModelFacts, layer: int) -> bool:
 
 
 def _cache_row_bytes(elements: int, cache_type: AutoCacheType) -> int:
-    block, n_bytes = _QUANT_BLOCKS[cache_type]
+    block, n_bytes = QUANT_BLOCKS[cache_type]
     return -(-elements // block) * n_bytes

@@ -16,6 +16,8 @@ class Navigation(QObject):
 
     page_asked = Signal(str)
     """Show a page, by its id."""
+    chat_asked = Signal()
+    """Show the chat, with the focus in its message field."""
     settings_asked = Signal(str)
     """Show a section of the settings page: "token", "folders", "games" or "privacy"."""
     models_tab_asked = Signal(str)

@@ -44,7 +44,7 @@ _ENGLISH_YET = (
     "inspector.system.kept > QListView",  # the prompts that come with the app
     "serve.program.continue",  # the name of a program that is also a word
 )
-OPENED = ("find", "context", "system_prompt", "palette", "model_menu", "shortcuts", "guide", "privacy")
+OPENED = ("find", "context", "load_options", "system_prompt", "palette", "model_menu", "shortcuts", "guide", "privacy")
 INSPECTOR_TABS = ("load", "sampling", "system")
 _TERMS = frozenset(
     word

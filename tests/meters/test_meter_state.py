@@ -8,7 +8,7 @@ import pytest
 from qwendesk.core.devices import DeviceInfo, Segment
 from qwendesk.core.units import GIB, MIB
 from qwendesk.engine.protocol import Allocation
-from qwendesk.engines.measurements import MeasuredSpeed, MeasuredSpeeds, key_of
+from qwendesk.engines.measurements import MeasuredSpeeds, key_of
 from qwendesk.hardware.engine_gpus import match_gpus
 from qwendesk.hardware.snapshot import GpuReading, ProcessMemory, Snapshot, SystemReading
 from qwendesk.meters.meter_state import gpu_bar, new_consumer, new_consumers, shared_memory, used_devices
@@ -117,9 +117,10 @@ def test_best_speed_is_kept_and_last_one_replaced(tmp_path):
     assert book.speed(OPTIONS, 0) is None
     for tok_s in (90.0, 112.0, 15.0):
         book.note(OPTIONS, 0, tok_s)
-    assert book.speed(OPTIONS, 0) == MeasuredSpeed(best=112.0, last=15.0)
+    kept = book.speed(OPTIONS, 0)
+    assert (kept.best, kept.last) == (112.0, 15.0)
     asyncio.run(book.save())
-    assert MeasuredSpeeds(tmp_path / "speeds.json").speed(OPTIONS, 0) == MeasuredSpeed(best=112.0, last=15.0)
+    assert MeasuredSpeeds(tmp_path / "speeds.json").speed(OPTIONS, 0) == kept
 
 
 def test_speed_of_a_file_is_the_last_one_in_short_chats(tmp_path):
@@ -179,4 +180,6 @@ def test_speed_of_the_same_placement_in_the_shortest_chats(tmp_path):
     assert book.in_short_chats(OPTIONS) == 60.0
     book.note(OPTIONS, 500, 71.0)
     assert book.in_short_chats(OPTIONS) == 71.0
-    assert book.in_short_chats(msgspec.structs.replace(OPTIONS, n_cpu_moe=20)) is None
+    for other in ({"n_cpu_moe": 20}, {"type_k": "q4_0"}, {"n_threads": 3}, {"n_ctx": 999_936}):
+        assert book.in_short_chats(msgspec.structs.replace(OPTIONS, **other)) is None, "that was never measured"
+    assert book.in_short_chats(msgspec.structs.replace(OPTIONS, check_tensors=True)) == 71.0

@@ -1,23 +1,23 @@
 """Every option of every table has a row that shows its value and takes it back as it is."""
 
-import itertools
 from collections.abc import Callable, Iterator
 
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QAction, QWheelEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QSlider
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QSlider
 
 from qwendesk.core.app_options import AppOptions
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import Entry, parse, table
+from qwendesk.widgets.buttons import ChevronButton
 from qwendesk.widgets.controls import Switch
 from qwendesk.widgets.rows.option_texts import edit_text
 from qwendesk.widgets.rows.row_factory import make_row
-from qwendesk.widgets.rows.setting_row import SettingRow
-from qwendesk.widgets.rows.sliding_row import SlidingRow, label_places
+from qwendesk.widgets.rows.setting_row import AUTO_WIDTH, VALUE_WIDTH, SettingRow
+from qwendesk.widgets.rows.sliding_row import SlidingRow
 from qwendesk.widgets.theme_keeper import ThemeKeeper
 
 ENTRIES = {
@@ -187,15 +187,31 @@ def test_the_help_of_a_narrow_row_is_behind_a_question_mark(show: Callable[..., 
     assert row._help.isVisible()
 
 
-@pytest.mark.parametrize(
-    ("width", "shown"), [(400, [0, 1, 2, 3, 4]), (150, [0, 1, 2, 4]), (100, [0, 2, 4]), (60, [0, 4])]
-)
-def test_labels_under_a_slider_never_touch(width: int, shown: list[int]) -> None:
-    widths = [20, 20, 30, 30, 28]
+@pytest.mark.parametrize("name", [name for name in ENTRIES if name.startswith("LoadOptions")])
+def test_rows_of_a_table_line_up_and_show_what_auto_takes(keeper: ThemeKeeper, name: str) -> None:
+    row = make_row(ENTRIES[name], "test", in_table=True)
+    row.show_value(ENTRIES[name].default)
+    row.show_auto("0 of 40")
+    row.resize(560, row.sizeHint().height())
+    row.show()
+    auto = row.findChild(QLabel, f"{row.name}.auto")
+    assert (auto.text(), auto.width()) == ("0 of 40", AUTO_WIDTH)
+    editors = [each for each in (*row.findChildren(QLineEdit), *row.findChildren(ChevronButton)) if each.isVisible()]
+    assert len(editors) + len(row.findChildren(Switch)) == 1, "one editor for each option"
+    lefts = {each.mapTo(row, QPoint()).x() for each in (*editors, *row.findChildren(Switch))}
+    assert lefts == {560 - AUTO_WIDTH - VALUE_WIDTH - 12}
+    row.deleteLater()
 
-    places = label_places(widths, width)
 
-    assert [index for index, _left in places] == shown
-    for (index, left), (_next, next_left) in itertools.pairwise(places):
-        assert left + widths[index] < next_left
-    assert places[-1][1] + widths[-1] <= width
+def test_the_word_of_a_number_in_a_table_is_typed_or_left_empty(keeper: ThemeKeeper) -> None:
+    row, chosen = make_row(ENTRIES["LoadOptions.n_gpu_layers"], "test", in_table=True), []
+    row.chosen.connect(chosen.append)
+    field = row.findChild(QLineEdit)
+    row.show_value("auto")
+    assert (field.text(), field.placeholderText()) == ("", "Auto")
+    for text in ("all", "12", ""):
+        field.setText(text)
+        field.setModified(True)
+        QTest.keyClick(field, Qt.Key.Key_Return)
+    assert chosen == ["all", 12, "auto"]
+    row.deleteLater()

@@ -230,7 +230,8 @@ class MainWindow(QMainWindow):
         navigation.restart_asked.connect(self.restart)
         navigation.load_asked.connect(self._load_for_chat)
         navigation.demo_asked.connect(self.load_demo)
-        navigation.demo_asked.connect(lambda: self.go_to("chat"))
+        for asked in (navigation.demo_asked, navigation.chat_asked):
+            asked.connect(lambda: self.go_to("chat"))
         navigation.model_file_asked.connect(self.choose_model)
         navigation.mmproj_file_asked.connect(self.choose_mmproj)
         self.top_bar.eject_asked.connect(self.eject)

@@ -157,6 +157,8 @@ class ChatView(QObject):
         opener.length_asked.connect(self._show_context_length)
         return {
             "context": opener.open,
+            "context_length": self._show_context_length,
+            "load_options": self._show_all_options,
             "system_prompt": self._show_system_prompt,
             "call_log": self._show_call_log,
         }
@@ -254,6 +256,10 @@ class ChatView(QObject):
 
     def _show_context_length(self) -> None:
         self.navigation.option_asked.emit("n_ctx")
+
+    def _show_all_options(self) -> None:
+        self.show_inspector("load")
+        self.load_tab.page().show_options()
 
     def _connect_tools(self, tools: ChatToolServices) -> None:
         """Offer the tools; those that may be impossible on this PC are tried when that must be known."""

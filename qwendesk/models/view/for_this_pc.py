@@ -136,7 +136,7 @@ class ForThisPc(FileOffersTab):
         self._rows = [OfferRow(offer, offers, self._speeds.value) for offer in shown]
         for place, each in enumerate(self._rows):
             each.chosen.connect(self._on_chosen)
-            each.chat_asked.connect(lambda: self._navigation.page_asked.emit("chat"))
+            each.chat_asked.connect(self._navigation.chat_asked)
             each.repo_asked.connect(self._navigation.model_search_asked)
             each.show_state(self._state)
             self._list.insertWidget(1 + place, each)

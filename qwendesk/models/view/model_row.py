@@ -26,6 +26,8 @@ class ModelRow(QFrame):
     """Shows one ModelEntry. The object names of its controls contain `number`: "models.my.3.load"."""
 
     load_asked = Signal()
+    chat_asked = Signal()
+    """The model is loaded, and the user wants to chat with it."""
     verify_asked = Signal()
     cancel_asked = Signal()
     fix_asked = Signal(object)
@@ -38,6 +40,7 @@ class ModelRow(QFrame):
         self._prefix = f"models.my.{number}"
         self.number = number
         self._entry: ModelEntry | None = None
+        self._is_loaded = False
         self._notes: list[ModelNote] = []
         self.setObjectName(self._prefix)
         self.setProperty("kind", "modelcard")
@@ -105,7 +108,7 @@ class ModelRow(QFrame):
     def _first_line(self) -> QHBoxLayout:
         self._load = TextButton(tr("Load"))
         describe(self._load, f"{self._prefix}.load", tr("Load"), tr("Load this model"))
-        self._load.clicked.connect(self.load_asked)
+        self._load.clicked.connect(self._on_load)
         self._menu = IconButton("more")
         describe(
             self._menu, f"{self._prefix}.menu", tr("More"), tr("Load options, verify, show in folder, move, delete")
@@ -129,12 +132,13 @@ class ModelRow(QFrame):
         return ResponsivePairLayout(self._sentence, self._fix, least=_LEAST_WORDS, spacing=16)
 
     def _show_load(self, entry: ModelEntry, *, is_loaded: bool) -> None:
+        self._is_loaded = is_loaded
         self._load.setVisible(not entry.is_companion)
-        self._load.setEnabled(not entry.model.problem and not is_loaded)
-        self._load.setText(tr("Loaded") if is_loaded else tr("Load"))
-        self._load.setToolTip(
-            entry.model.problem or (tr("This model is loaded") if is_loaded else tr("Load this model"))
-        )
+        self._load.setEnabled(not entry.model.problem)
+        text = tr("Chat") if is_loaded else tr("Load")
+        self._load.setText(text)
+        tip = tr("Chat with {0}", entry.model.name) if is_loaded else tr("Load this model")
+        describe(self._load, self._load.objectName(), text, entry.model.problem or tip)
 
     def _show_fix(self, entry: ModelEntry) -> None:
         text = button_text(entry)
@@ -155,6 +159,9 @@ class ModelRow(QFrame):
             note.fix_asked.connect(self.fix_asked)
             self._more_lines.addWidget(note)
             self._notes.append(note)
+
+    def _on_load(self) -> None:
+        (self.chat_asked if self._is_loaded else self.load_asked).emit()
 
     def _on_fix(self) -> None:
         if self._entry is None:

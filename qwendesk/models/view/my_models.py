@@ -42,7 +42,7 @@ class MyModels(QWidget):
 
     def __init__(self, services: ModelServices, actions: ModelActions, navigation: Navigation) -> None:
         super().__init__()
-        self._services, self._actions = services, actions
+        self._services, self._actions, self._navigation = services, actions, navigation
         self._entries: tuple[ModelEntry, ...] = ()
         self._rows: dict[str, ModelRow] = {}
         self._n_created = 0
@@ -207,6 +207,7 @@ class MyModels(QWidget):
         self._n_created += 1
         row = self._rows[path] = ModelRow(self._n_created)
         row.load_asked.connect(lambda: self._actions.load(path))
+        row.chat_asked.connect(self._navigation.chat_asked)
         row.verify_asked.connect(lambda: self._actions.verify(path))
         row.cancel_asked.connect(lambda: self._actions.cancel(path))
         row.fix_asked.connect(lambda fix: self._actions.fix(path, fix))

@@ -12,16 +12,22 @@ from qwendesk.widgets.buttons import ChevronButton, TextButton, describe
 from qwendesk.widgets.controls import Switch
 from qwendesk.widgets.layouts import FlowLayout
 from qwendesk.widgets.popups import Menu
-from qwendesk.widgets.rows.option_texts import choice_text, tooltip
+from qwendesk.widgets.rows.option_texts import choice_text
 from qwendesk.widgets.rows.setting_row import SettingRow
 
 
 class BoolRow(SettingRow):
+    """A row with a switch."""
+
     def __init__(self, entry: Entry, prefix: str) -> None:
         super().__init__(entry, prefix)
         self._switch = Switch()
         self._switch.clicked.connect(lambda: self.chosen.emit(self._switch.isChecked()))
         self.put_editor(self._switch)
+
+    def tabulate(self) -> None:
+        super().tabulate()
+        self._editors.addStretch(1)
 
     def _show(self, value: Any) -> None:
         self._switch.setChecked(bool(value))
@@ -33,16 +39,16 @@ _NARROWEST_HELP = 130
 
 
 class ChoiceRow(SettingRow):
-    """A row of buttons, or a menu if there are many values.
+    """A row of buttons, or a menu in a table or if there are many values.
 
     The value "dark" has the object name "settings.look.theme.dark".
     """
 
-    def __init__(self, entry: Entry, prefix: str) -> None:
+    def __init__(self, entry: Entry, prefix: str, *, in_table: bool = False) -> None:
         super().__init__(entry, prefix)
         self._buttons: dict[Any, TextButton] = {}
         self._actions: dict[Any, QAction] = {}
-        if len(entry.choices) <= _SIDE_BY_SIDE:
+        if len(entry.choices) <= _SIDE_BY_SIDE and not in_table:
             self._make_buttons()
         else:
             self._make_menu()
@@ -62,6 +68,7 @@ class ChoiceRow(SettingRow):
 
     def _make_menu(self) -> None:
         self._open = ChevronButton()
+        self._open.setProperty("leading", "true")
         self._open.clicked.connect(self._open_menu)
         self.put_editor(self._open)
         self._menu = Menu(self)
@@ -90,18 +97,9 @@ class ChoiceRow(SettingRow):
         for choice, action in self._actions.items():
             action.setChecked(choice == value)
 
-    def show_unavailable_choice(self, choice: Any, reason: str) -> None:
-        """Disable the button of one value and show why; "" enables it."""
-        button = self._buttons[choice]
-        button.setEnabled(not reason)
-        button.setToolTip(reason or tooltip(self.entry))
-        self.show_remark(reason)
-
-    def show_auto(self, text: str) -> None:
-        if "auto" in self._buttons:
-            self._buttons["auto"].setText(text or self.text_of("auto"))
-        elif self._actions and text:
-            self._open.setText(text)
+    def hide_choice(self, choice: Any, *, is_hidden: bool) -> None:
+        """Leave out a value of the menu that can't be chosen here."""
+        self._actions[choice].setVisible(not is_hidden)
 
     def _show(self, value: Any) -> None:
         self._check(value)

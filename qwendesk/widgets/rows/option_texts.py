@@ -122,8 +122,8 @@ def _with_unit(entry: Entry, number: str) -> str:
 def search_words(entry: Entry) -> str:
     """Return the text that is searched for an option, in lower case."""
     setting = entry.setting
-    choices = (*map(str, entry.choices), *setting.choice_help.values())
-    parts = (setting.label, setting.help, setting.flag, setting.section, entry.key, *choices, *spellings(entry.key))
+    texts = (setting.label, setting.help, setting.section, *setting.choice_help.values())
+    parts = (*texts, *map(tr, texts), setting.flag, entry.key, *map(str, entry.choices), *spellings(entry.key))
     return " ".join(parts).lower()
 
 

@@ -31,8 +31,20 @@ class LinkRow(SettingRow):
         self._open.setAccessibleName(tr("{0}: {1}", tr(self.entry.setting.label), text))
 
 
-def make_row(entry: Entry, prefix: str) -> SettingRow:
-    """Return a row for `entry`. It is empty until `show_value` is called."""
+def make_row(entry: Entry, prefix: str, *, in_table: bool = False) -> SettingRow:
+    """Return a row for `entry`, of a table or of a card. It is empty until `show_value` is called."""
+    if not in_table:
+        return _row_of(entry, prefix)
+    row = ChoiceRow(entry, prefix, in_table=True) if _is_choice(entry) else _row_of(entry, prefix)
+    row.tabulate()
+    return row
+
+
+def _is_choice(entry: Entry) -> bool:
+    return bool(entry.choices) and not is_number(entry)
+
+
+def _row_of(entry: Entry, prefix: str) -> SettingRow:
     if entry.key == "language":
         return LanguageRow(entry, prefix)
     if entry.setting.page:
@@ -45,4 +57,4 @@ def make_row(entry: Entry, prefix: str) -> SettingRow:
         return NumberRow(entry, prefix)
     if entry.setting.is_block:
         return BlockRow(entry, prefix)
-    return (ChoiceRow if entry.choices else TextRow)(entry, prefix)
+    return (ChoiceRow if _is_choice(entry) else TextRow)(entry, prefix)

@@ -11,6 +11,7 @@ from qwendesk.core.flags import search_flag
 from qwendesk.core.settings import Entry
 from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import IconButton, TextButton, describe, restyle
+from qwendesk.widgets.kit import label as make_label
 from qwendesk.widgets.layouts import DensitySpacing
 from qwendesk.widgets.rows.option_texts import help_text, search_words, section_slug, tooltip, value_text
 from qwendesk.widgets.text_layout import WrappingLabel
@@ -18,6 +19,8 @@ from qwendesk.widgets.theme_keeper import current_theme
 
 # Width in logical pixels that a row's texts need beside its editor. If there is less, the editor is below them.
 _MIN_TEXT_WIDTH = 140
+# Widths in logical pixels of the columns of a table of rows: the editor, and what Auto takes.
+VALUE_WIDTH, AUTO_WIDTH = 168, 120
 # Number of characters of label and flag together that fit on one line of a narrow row.
 _LONGEST_TITLE = 28
 
@@ -50,8 +53,7 @@ class SettingRow(QFrame):
         self._mark.setObjectName(f"{self.name}.mark")
         self._mark.setToolTip(tr("Changed from the default"))
         self._mark.setAccessibleName(tr("Changed from the default"))
-        label = WrappingLabel(tr(entry.setting.label))
-        label.setObjectName(f"{self.name}.label")
+        self._label = make_label(tr(entry.setting.label), name=f"{self.name}.label", wraps=True)
         self._help = help_label = QLabel(help_text(entry))
         help_label.setObjectName(f"{self.name}.text")
         help_label.setProperty("kind", "small")
@@ -67,7 +69,7 @@ class SettingRow(QFrame):
         self._remark.setWordWrap(True)
         self._remark.setObjectName(f"{self.name}.remark")
         self._remark.hide()
-        self._reset = IconButton("again", size=14, side=28)
+        self._reset = IconButton("undo", size=14, side=28)
         describe(self._reset, f"{self.name}.reset", tr("Reset to default"), self._reset_tip())
         self._reset.clicked.connect(self.reset_requested)
         policy = self._reset.sizePolicy()
@@ -75,7 +77,7 @@ class SettingRow(QFrame):
         self._reset.setSizePolicy(policy)
         self._title = title = QHBoxLayout()
         title.setSpacing(8)
-        title.addWidget(label)
+        title.addWidget(self._label)
         title.addWidget(self._mark)
         title.addStretch(1)
         self._texts = texts = QVBoxLayout()
@@ -85,7 +87,7 @@ class SettingRow(QFrame):
             texts.addWidget(help_label)
         texts.addWidget(self._error)
         texts.addWidget(self._remark)
-        self._editors = QHBoxLayout()
+        self._editors = self._beside = QHBoxLayout()
         self._editors.setSpacing(6)
         self._row = QHBoxLayout(self)
         self._row.setContentsMargins(16, 10, 16, 10)
@@ -95,7 +97,7 @@ class SettingRow(QFrame):
         # Before the editor, so that the editors of all rows are aligned with the card's edge.
         self._row.addWidget(self._reset, 0, Qt.AlignmentFlag.AlignVCenter)
         self._row.addLayout(self._editors)
-        self._is_for_panel = False
+        self._is_for_panel = self._is_in_table = False
         # The row arranges itself for the width that there is; it must not ask for more.
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
 
@@ -107,13 +109,15 @@ class SettingRow(QFrame):
     def _arrange(self) -> None:
         """Place the editor beside the texts if there is room, otherwise below them."""
         margins, n_gaps = self._row.contentsMargins(), 2
-        beside = self._editors.sizeHint().width() + self._reset.sizeHint().width() + n_gaps * self._row.spacing()
+        beside = self._beside.sizeHint().width() + self._reset.sizeHint().width() + n_gaps * self._row.spacing()
         left = self.width() - margins.left() - margins.right() - beside
         is_narrow = left < current_theme().px(_MIN_TEXT_WIDTH)
         direction = QBoxLayout.Direction.TopToBottom if is_narrow else QBoxLayout.Direction.LeftToRight
         if direction == self._row.direction():
             return
         self._row.setDirection(direction)
+        if self._is_in_table:
+            return
         if is_narrow:
             self._row.removeWidget(self._reset)
             self._title.addWidget(self._reset)
@@ -131,18 +135,11 @@ class SettingRow(QFrame):
         self._spacings[1].update_base()
         self._row.removeWidget(self._reset)
         if self.entry.setting.flag:
-            flag = QLabel(self.entry.setting.flag)
-            flag.setProperty("kind", "flag")
-            flag.setObjectName(f"{self.name}.flag")
+            flag = self._make_flag()
             fits_beside = len(self.entry.setting.label) + len(self.entry.setting.flag) <= _LONGEST_TITLE
             self._title.addWidget(flag) if fits_beside else self._texts.insertWidget(1, flag)
         self._editors.setSpacing(4)
-        self._title.addWidget(self._reset)
-        self._auto_note = QLabel()
-        self._auto_note.setProperty("kind", "small")
-        self._auto_note.setObjectName(f"{self.name}.chosen")
-        self._auto_note.hide()
-        self._editors.addWidget(self._auto_note)
+        self._title.insertWidget(2, self._reset)
         self._editors.addStretch(1)
         for button in self.findChildren(TextButton):
             restyle(button, "compact", "true")
@@ -153,6 +150,43 @@ class SettingRow(QFrame):
         if self._help.text():
             self._title.insertWidget(2, self._help_button())
 
+    def tabulate(self) -> None:
+        """Arrange the row for a table: the editor has the width of its column, and behind it is what Auto takes.
+
+        The flag is below the label, hidden at first: see `show_flag`.
+        """
+        self._is_in_table = True
+        self.setProperty("kind", "tablerow")
+        self._row.setContentsMargins(0, 8, 0, 8)
+        self._spacings[1].update_base()
+        self._row.removeWidget(self._reset)
+        self._title.insertWidget(2, self._reset)
+        self._flag = self._make_flag()
+        self._flag.hide()
+        self._texts.insertWidget(1, self._flag)
+        self._row.removeItem(self._editors)
+        self._editors.setParent(None)
+        cell = QWidget()
+        cell.setLayout(self._editors)
+        self._editors.setContentsMargins(0, 0, 0, 0)
+        cell.setFixedWidth(current_theme().px(VALUE_WIDTH))
+        self._auto_note = WrappingLabel()
+        self._auto_note.setObjectName(f"{self.name}.auto")
+        self._auto_note.setProperty("kind", "dim")
+        self._auto_note.setFixedWidth(current_theme().px(AUTO_WIDTH))
+        self._beside = QHBoxLayout()
+        self._beside.setSpacing(12)
+        self._beside.addWidget(cell)
+        self._beside.addWidget(self._auto_note)
+        self._row.addLayout(self._beside)
+
+    def _make_flag(self) -> QLabel:
+        return make_label(self.entry.setting.flag, "flag", name=f"{self.name}.flag")
+
+    def show_flag(self, is_shown: bool) -> None:
+        """Show or hide llama.cpp's flag of a row in a table."""
+        self._flag.setVisible(is_shown and bool(self._flag.text()))
+
     def _help_button(self) -> IconButton:
         button = IconButton("help", size=14, side=22)
         button.setCheckable(True)
@@ -160,10 +194,13 @@ class SettingRow(QFrame):
         button.toggled.connect(self._help.setVisible)
         return button
 
+    def emphasise(self) -> None:
+        """Show the label as a heading."""
+        restyle(self._label, "kind", "strong")
+
     def show_auto(self, text: str) -> None:
-        """Show the automatically chosen value, as in "Auto: 0 of 40"; "" hides it."""
+        """Show in a row of a table which value Auto takes, as in "0 of 40"."""
         self._auto_note.setText(text)
-        self._auto_note.setVisible(bool(text))
 
     def show_unavailable(self, reason: str) -> None:
         """Disable the editor and show why; "" enables it."""

@@ -14,6 +14,8 @@ from qwendesk.widgets.rows.option_texts import choice_text, edit_text, is_specia
 from qwendesk.widgets.rows.setting_row import SettingRow
 from qwendesk.widgets.theme_keeper import current_theme
 
+# The widest that Qt has.
+_ANY_WIDTH = 16_777_215
 _TEXT_WIDTH, _NUMBER_WIDTH, _STACKED_WIDTH, _WORD_WIDTH = 280, 96, 76, 130
 
 
@@ -90,6 +92,11 @@ class TextRow(SettingRow):
             self.field.setMinimumWidth(0)
             self.field.setMaximumWidth(_TEXT_WIDTH)
 
+    def tabulate(self) -> None:
+        super().tabulate()
+        self.field.setMinimumWidth(0)
+        self.field.setMaximumWidth(_ANY_WIDTH)
+
     def _put_before(self) -> None:
         """Add widgets of the editor in front of the field."""
 
@@ -127,10 +134,12 @@ class ListRow(TextRow):
 class NumberRow(TextRow):
     """A row for a number with its unit. Accepted words, such as "auto", are buttons in front of the field.
 
-    The word for -1, such as "Unlimited", is the placeholder of the empty field.
+    The word for -1, such as "Unlimited", is the placeholder of the empty field; in a table, so are the other words.
     """
 
     width_px = _NUMBER_WIDTH
+    auto: float | None = None
+    """The number with which QwenDesk chooses, which is shown as "Auto"; None if there is none."""
 
     def __init__(self, entry: Entry, prefix: str) -> None:
         super().__init__(entry, prefix)
@@ -152,21 +161,37 @@ class NumberRow(TextRow):
         super().stack()
         self.field.setFixedWidth(_STACKED_WIDTH if not self.entry.setting.minus_one else _WORD_WIDTH)
 
-    def show_auto(self, text: str) -> None:
-        if "auto" in self._word_buttons:
-            self._word_buttons["auto"].setText(text or choice_text("auto"))
-        else:
-            super().show_auto(text)
+    def tabulate(self) -> None:
+        super().tabulate()
+        self.field.setAlignment(Qt.AlignmentFlag.AlignLeft)
+        for button in self._word_buttons.values():
+            self._editors.removeWidget(button)
+            button.deleteLater()
+        self._word_buttons = {}
 
     def _show(self, value: Any) -> None:
-        is_word = value in self.entry.choices or is_special(self.entry, value)
+        word = self._word_for(value)
         for choice, button in self._word_buttons.items():
             button.setChecked(choice == value)
-        self.field.show_text("" if is_word else edit_text(value))
-        self._unit.setVisible(bool(self.entry.setting.unit) and not is_special(self.entry, value))
+        self.field.show_text("" if word else edit_text(value))
+        if word and not self._word_buttons:
+            self.field.setPlaceholderText(word)
+        self._unit.setVisible(bool(self.entry.setting.unit) and not (word and not self._word_buttons))
+
+    def _word_for(self, value: Any) -> str:
+        """Return the word that stands for a value; "" if it is shown as a number."""
+        if is_special(self.entry, value):
+            return tr(self.entry.setting.minus_one)
+        if self.auto is not None and value == self.auto:
+            return choice_text("auto")
+        return choice_text(value) if value in self.entry.choices else ""
 
     def _parse(self, text: str) -> Any:
-        return super()._parse(text if text.strip() or not self.entry.setting.minus_one else "-1")
+        if self.auto is not None and text.strip().lower() in ("", "auto"):
+            return self.auto
+        if not text.strip():
+            text = "-1" if self.entry.setting.minus_one else "auto" if "auto" in self.entry.choices else text
+        return super()._parse(text)
 
 
 _HEIGHT = 92

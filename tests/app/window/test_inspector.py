@@ -23,7 +23,7 @@ def toggle_inspector(desk: Desk) -> None:
 async def test_tabs_are_built_when_first_shown(desk: Desk) -> None:
     assert not any(desk.has(f"inspector.{tab}") for tab in ("load", "sampling", "system"))
     toggle_inspector(desk)
-    assert desk.is_shown("inspector.load.search"), "the demo is loaded"
+    assert desk.is_shown("inspector.load.all"), "the demo is loaded"
     assert not desk.has("inspector.sampling")
     toggle_inspector(desk)
     assert not desk.is_shown("inspector.load")
@@ -32,7 +32,7 @@ async def test_tabs_are_built_when_first_shown(desk: Desk) -> None:
 async def test_a_button_in_the_top_bar_opens_and_closes_the_inspector(desk: Desk) -> None:
     desk.window.show_page("models")
     desk.click("inspector.toggle")
-    assert desk.is_shown("inspector.load.search")
+    assert desk.is_shown("inspector.load.all")
     desk.click("inspector.toggle")
     assert not desk.is_shown("inspector")
 

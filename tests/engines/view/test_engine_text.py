@@ -75,15 +75,15 @@ def test_two_equal_cards_are_told_apart() -> None:
 
 
 def test_auto_counts_the_layers_that_patterns_keep_in_ram() -> None:
-    """Two cards give up layers 30 to 32 of the second one: "Auto: 0 of 40" left those out."""
+    """Two cards give up layers 30 to 32 of the second one: "0 of 40" left those out."""
     options = with_cpu_expert_layers(LoadOptions(model="m.gguf", n_cpu_moe=0, n_gpu_layers="all"), (0, 1, 30, 31, 32))
     machine = MachineMemory(devices=(), ram_total_bytes=64 * GIB, ram_available_bytes=60 * GIB)
     plan = msgspec.structs.replace(best_plan(moe_35b(), None, machine, LoadOptions(model="m.gguf")), options=options)
-    limits = OptionLimits(n_ctx=4096, longest_ctx=4096, n_layers=40, has_experts=True, can_see=False)
+    limits = OptionLimits(n_ctx=4096, longest_ctx=4096, n_layers=40, has_experts=True)
 
     text = load_text.auto_text(table(LoadOptions)["n_cpu_moe"], PendingLoad(plan=plan, limits=limits))
 
-    assert text == "Auto: 5 of 40"
+    assert text == "5 of 40"
 
 
 def test_plan_shows_the_source_of_its_numbers_and_the_difference() -> None:

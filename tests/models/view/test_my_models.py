@@ -125,7 +125,7 @@ async def test_load_includes_the_mmproj(desk: LibraryDesk) -> None:
 
     desk.click(desk.name(path, "load"))
     await desk.until(lambda: desk.engine.state.phase is Phase.READY)
-    await desk.until(lambda: desk.text(desk.name(path, "load")) == "Loaded")
+    await desk.until(lambda: desk.text(desk.name(path, "load")) == "Chat")
 
     report = desk.engine.state.report
     assert report is not None

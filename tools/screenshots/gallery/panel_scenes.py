@@ -5,7 +5,7 @@ from functools import partial
 import msgspec
 from PySide6.QtCore import QMimeData, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QApplication, QMenu, QPlainTextEdit, QPushButton, QToolButton
+from PySide6.QtWidgets import QApplication, QLineEdit, QMenu, QPlainTextEdit, QPushButton, QToolButton
 
 from qwendesk.core.options import LoadOptions
 from tests.fakes.answer_stream import ScriptedAnswer
@@ -75,11 +75,8 @@ async def inspector(room: Room) -> None:
     await room.load(str(model), mmproj="")
     room.service.new_chat()
     await room.shoot("inspector-load", lambda: room.parts.navigation.inspector_asked.emit("load"))
-    advanced = room.find("inspector.load.advanced")
-    if isinstance(advanced, QAbstractButton) and not advanced.isChecked():
-        advanced.click()
-    for option in ("n_ctx", "n_gpu_layers", "tensor_split", "n_threads"):
-        await room.shoot(f"inspector-load-{option}", partial(_show_option, room, option))
+    for query in ("", "kv cache"):
+        await room.shoot("options-cache" if query else "options", partial(_search_options, room, query))
     await room.shoot("inspector-sampling", lambda: room.parts.navigation.inspector_asked.emit("sampling"))
     room.click("inspector.sampling.advanced")
     await settle()
@@ -94,9 +91,13 @@ async def inspector(room: Room) -> None:
     room.service.new_chat()
 
 
-def _show_option(room: Room, option: str) -> None:
+def _search_options(room: Room, query: str) -> None:
+    """Open the sheet with all load options, and search it."""
     room.parts.navigation.inspector_asked.emit("load")
-    room.parts.chats.load_tab.page().focus_option(option)
+    room.parts.chats.load_tab.page().show_options()
+    field = room.find("options.search")
+    if isinstance(field, QLineEdit):
+        field.setText(query)
 
 
 def _open_menu(room: Room, name: str) -> None:

@@ -12,7 +12,7 @@ from qwendesk.widgets.layouts import DensitySpacing
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
 Tab = Literal["load", "sampling", "system"]
-WIDTH = 320
+WIDTH = 336
 
 
 class Inspector(QFrame):

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from qwendesk.commands.command_reader import ReadCommand, read_command
 from qwendesk.core.errors import BadOption
@@ -15,7 +15,8 @@ from qwendesk.core.settings import table
 from qwendesk.core.translation import join_sentences, tr
 from qwendesk.engines.command_preview import CommandPreview, CommandService, load_changes
 from qwendesk.engines.view.load_options.memory_card import MemoryCard
-from qwendesk.widgets.buttons import TextButton, describe
+from qwendesk.widgets.buttons import describe
+from qwendesk.widgets.kit import STRETCH, button, column, paragraph
 from qwendesk.widgets.layouts import FlowLayout, steady_scroll_area, widget_with
 from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.question_dialog import Dialog
@@ -54,29 +55,19 @@ class CommandDialog(Dialog):
             tr("A command line of llama.cpp, Ollama or vLLM, a Modelfile, or a link to a model"),
         )  # fmt: skip
         self._field.textChanged.connect(self._read)
-        self._model, self._target, self._changes = (_label(name) for name in ("model", "target", "changes"))
-        self._problem, self._remarks = _label("problem", kind="error"), _label("remarks", kind="small")
+        self._model, self._target, self._changes, self._problem, self._remarks = (
+            paragraph(kind=kind, name=f"command.{name}", selectable=True)
+            for name, kind in (
+                ("model", ""), ("target", ""), ("changes", ""), ("problem", "error"), ("remarks", "small")
+            )
+        )  # fmt: skip
         self._memory = MemoryCard("command.memory", can_ask=False)
-        results = QWidget()
+        texts = (self._model, self._target, self._changes, self._memory, self._problem, self._remarks)
+        results = widget_with(column(*texts, STRETCH, margins=(20, 0, 16, 0)))
         results.setProperty("kind", "column")
-        inner = QVBoxLayout(results)
-        inner.setContentsMargins(20, 0, 16, 0)
-        inner.setSpacing(8)
-        for widget in (self._model, self._target, self._changes, self._memory, self._problem, self._remarks):
-            inner.addWidget(widget)
-        inner.addStretch(1)
-        field = QVBoxLayout()
-        field.setContentsMargins(20, 18, 20, 0)
-        field.addWidget(self._field)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(10)
-        column.addLayout(field)
-        column.addWidget(steady_scroll_area(results), 1)
-        foot = QVBoxLayout()
-        foot.setContentsMargins(20, 0, 20, 16)
-        foot.addWidget(widget_with(self._buttons()))
-        column.addLayout(foot)
+        field = column(self._field, margins=(20, 18, 20, 0))
+        foot = column(widget_with(self._buttons()), margins=(20, 0, 20, 16))
+        self.setLayout(column(field, steady_scroll_area(results), foot, spacing=10))
         self._read()
 
     def show_text(self, text: str) -> None:
@@ -89,21 +80,17 @@ class CommandDialog(Dialog):
         self.open()
 
     def _buttons(self) -> FlowLayout:
-        self._apply = TextButton(tr("Apply"), kind="primary")
-        describe(self._apply, "command.apply", tr("Apply"), tr("Set these options. Nothing is loaded yet."))
+        tip = tr("Set these options. Nothing is loaded yet.")
+        self._apply = button(tr("Apply"), "command.apply", kind="primary", tip=tip)
         self._apply.clicked.connect(self._on_apply)
-        self._find = TextButton(tr("Find the model"))
-        describe(self._find, "command.find", tr("Find the model"), tr("Look for it on the Models page"))
+        self._find = button(tr("Find the model"), "command.find", tip=tr("Look for it on the Models page"))
         self._find.clicked.connect(self._on_find)
-        close = TextButton(tr("Close"), kind="quiet")
-        describe(close, "command.close", tr("Close"), tr("Change nothing"))
+        close = button(tr("Close"), "command.close", kind="quiet", tip=tr("Change nothing"))
         close.clicked.connect(self.reject)
-        for button in (self._apply, self._find, close):
-            button.setAutoDefault(False)
-        row = FlowLayout()
-        for button in (self._apply, self._find, close):
-            row.addWidget(button)
-        return row
+        buttons = FlowLayout()
+        for each in (self._apply, self._find, close):
+            buttons.addWidget(each)
+        return buttons
 
     def _read(self) -> None:
         text = self._field.toPlainText()
@@ -174,18 +161,6 @@ def _for_chat(found: ReadCommand) -> dict[str, Any]:
     """Return what is set for the open chat, by key."""
     prompt = {"system_prompt": found.system_prompt} if found.system_prompt else {}
     return {**found.answer, **prompt}
-
-
-def _label(name: str, *, kind: str = "") -> QLabel:
-    label = QLabel()
-    label.setObjectName(f"command.{name}")
-    if kind:
-        label.setProperty("kind", kind)
-    label.setWordWrap(True)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-    label.hide()
-    return label
 
 
 # How many characters of a system prompt are shown.

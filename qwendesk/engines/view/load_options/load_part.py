@@ -1,30 +1,39 @@
-"""The Load tab: memory needs and profiles at the top, the options below, and the reload button at the bottom."""
+"""The Load tab: a few questions about how the model is loaded, the memory that takes, and the way to all options."""
 
 from pathlib import Path
 
+import msgspec
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLineEdit, QScrollArea, QWidget
 
-from qwendesk.core.flags import flag_note
+from qwendesk.core.app_options import AppOptions
+from qwendesk.core.errors import BadOption
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.observed import Observed
-from qwendesk.core.translation import tr
+from qwendesk.core.settings import table
+from qwendesk.core.translation import mark, tr
 from qwendesk.engines.pending_load import PendingLoad, PendingLoadService
 from qwendesk.engines.view.load_options import load_text
-from qwendesk.engines.view.load_options.command_card import CommandCard
-from qwendesk.engines.view.load_options.load_rows import LoadRows
 from qwendesk.engines.view.load_options.memory_card import MemoryCard
+from qwendesk.engines.view.load_options.options_sheet import N_OPTIONS, OptionsSheet
+from qwendesk.engines.view.load_options.panel_control import PanelControl, ReloadButton, VerdictLine
 from qwendesk.settings.service import SettingsService
 from qwendesk.widgets.bind import bind
-from qwendesk.widgets.buttons import ChevronButton, TextButton, describe, restyle
-from qwendesk.widgets.controls import add_clear_button
+from qwendesk.widgets.buttons import ChevronButton, describe
 from qwendesk.widgets.display_texts import load_options_text
 from qwendesk.widgets.file_dialogs import ask_for_file, ask_where_to_save
-from qwendesk.widgets.layouts import panel_scroll_area
+from qwendesk.widgets.kit import STRETCH, button, column, paragraph, row, rule
+from qwendesk.widgets.layouts import FlowLayout, panel_scroll_area, widget_with
 from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.popups import Menu
+from qwendesk.widgets.rows.sliding_row import SlidingRow
 from qwendesk.widgets.tasks import window_tasks
+
+# The controls from top to bottom, by the option that each is about.
+_KEYS = ("n_ctx", "n_gpu_layers", "type_k", "vision")
+_RESERVES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
+_ROOM = mark("Room for games")
 
 
 class LoadPart(QWidget):
@@ -38,218 +47,163 @@ class LoadPart(QWidget):
         navigation: Navigation,
     ) -> None:
         super().__init__()
-        self._service, self._answer_options, self._tasks = service, answer_options, window_tasks()
-        self._navigation = navigation
+        self._service, self._settings, self._answer_options = service, settings, answer_options
+        self._navigation, self._tasks = navigation, window_tasks()
         self.setObjectName("inspector.load")
-        self._memory_card = MemoryCard()
-        self._memory_card.asked.connect(lambda: self._tasks.start(service.ask_engine()))
-        self._unloaded = QLabel()
-        self._unloaded.setProperty("kind", "small")
-        self._unloaded.setWordWrap(True)
-        self._unloaded.setTextFormat(Qt.TextFormat.PlainText)
-        self._unloaded.setObjectName("inspector.load.unloaded")
-        self._show_loaded = TextButton(tr("Show the loaded model"), kind="link")
-        describe(
-            self._show_loaded, "inspector.load.show_loaded", tr("Show the loaded model"),
-            tr("Show the options of the model that is loaded now"),
+        self._unloaded = paragraph(kind="small", name="inspector.load.unloaded")
+        self._show_loaded = button(
+            tr("Show the loaded model"), "inspector.load.show_loaded", kind="link",
+            tip=tr("Show the options of the model that is loaded now"),
         )  # fmt: skip
         self._show_loaded.clicked.connect(service.show_loaded)
-        self._rows = LoadRows(service, settings)
-        self._rows.refusal_changed.connect(lambda: self._show_load(service.pending))
-        self._command = CommandCard("inspector.command")
-        self._search = QLineEdit()
-        self._search.setPlaceholderText(tr("Search options"))
-        add_clear_button(self._search)
-        describe(
-            self._search,
-            "inspector.load.search",
-            tr("Search options"),
-            tr("By name, help, or flag of llama.cpp, Ollama or vLLM"),
-        )
-        self._search.textChanged.connect(self._filter)
-        self._flag_note = QLabel()
-        self._flag_note.setProperty("kind", "small")
-        self._flag_note.setWordWrap(True)
-        self._flag_note.setObjectName("inspector.load.search.note")
-        self._flag_note.hide()
-        self._advanced = TextButton(tr("Advanced: all {0} flags", self._rows.n_advanced), kind="pill")
-        self._advanced.setCheckable(True)
-        describe(self._advanced, "inspector.load.advanced", tr("Advanced"), tr("Show all load options"))
-        self._advanced.toggled.connect(self._filter)
-        self._profiles = ProfileMenu(service)
-        self._paste = TextButton(tr("Paste a command…"), kind="pill")
-        describe(
-            self._paste, "inspector.paste", tr("Paste a command…"),
-            tr("See what a command for llama.cpp, Ollama or vLLM means here, and take it over"),
-        )  # fmt: skip
-        self._paste.clicked.connect(lambda: self._navigation.command_asked.emit(""))
-        self._nothing = QLabel()
-        self._nothing.setProperty("kind", "dim")
-        self._nothing.setWordWrap(True)
-        self._nothing.setObjectName("inspector.load.nothing")
-        self._choose = TextButton(tr("Choose a model"))
-        describe(
-            self._choose,
-            "inspector.load.choose",
-            tr("Choose a model"),
-            tr("See a model's load options without loading it"),
+        self._memory_card = MemoryCard()
+        self._memory_card.asked.connect(lambda: self._tasks.start(service.ask_engine()))
+        self._controls = {key: self._make_control(key) for key in _KEYS}
+        self._reserve = self._reserve_row()
+        self._nothing = paragraph(kind="dim", name="inspector.load.nothing")
+        self._choose = button(
+            tr("Choose a model"), "inspector.load.choose", tip=tr("See a model's load options without loading it")
         )
         self._choose.clicked.connect(self._navigation.model_asked)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
-        column.addWidget(_padded(self._unloaded))
-        column.addWidget(_padded(self._show_loaded, stretches=False))
-        column.addWidget(_padded(self._memory_card))
-        column.addWidget(self._middle(), 1)
-        column.addWidget(self._foot())
+        self._middle = self._make_middle()
+        above = column(self._unloaded, row(self._show_loaded, STRETCH), margins=(16, 0, 16, 0))
+        self.setLayout(column(widget_with(above), self._middle, self._make_foot(), spacing=0))
+        bind(self, settings.state, lambda options: self._reserve.show_value(options.reserve_gb))
         bind(self, service.state, self.show_pending)
-        bind(self, answer_options, self._show_command)
-        self._filter()
 
     def show_pending(self, pending: PendingLoad) -> None:
         has_model = pending.requested is not None
-        for widget in (self._memory_card, self._rows, self._command, self._search, self._advanced, self._foot_frame):
-            widget.setVisible(has_model)
-        self._profiles.setVisible(has_model)
         self._nothing.setText(load_options_text(pending.served_by) if pending.served_by else _nothing_text())
         self._nothing.setVisible(not has_model)
         self._choose.setVisible(not has_model)
+        self._questions.setVisible(has_model)
         self._unloaded.setText(load_text.unloaded_text(pending))
         self._unloaded.setVisible(bool(self._unloaded.text()))
         self._show_loaded.setVisible(bool(pending.other_loaded))
-        if not has_model:
-            return
-        self._rows.show_pending(pending)
-        self._command.show_pending(pending, self._answer_options.value)
+        shown = {control.key: control for control in load_text.controls(pending)}
+        for key, section in self._sections.items():
+            section.setVisible(key in shown)
+            if key in shown:
+                self._controls[key].show_control(shown[key], is_changed=shown[key].is_changed(pending))
+        self._room.setVisible(pending.has_gpu)
         self._profiles.show_pending(pending)
         self._show_load(pending)
 
     def _show_load(self, pending: PendingLoad) -> None:
-        """Show the memory needs and what reloading does. Neither is known while an option has to be corrected."""
-        to_correct = self._rows.to_correct
+        """Show the memory needs and what reloading does. Neither is known while a value has to be corrected."""
+        to_correct = tr(self._reserve.entry.setting.label) if self._reserve.is_refused else ""
         self._memory_card.show_pending(pending, to_correct)
-        text, sentence = load_text.reload_text(pending)
-        is_bad = bool(to_correct or pending.conflicts or pending.refusal)
-        self._reload.setText(text)
-        self._reload.setVisible(pending.needs_reload or not pending.is_loaded or pending.is_waiting)
-        self._reload.setEnabled(not is_bad and not pending.is_waiting)
-        restyle(self._sentence, "kind", "error" if is_bad else "small")
-        self._sentence.setText(pending.problem or sentence)
-        self._sentence.setVisible(bool(self._sentence.text()))
-        self._reset.setVisible(bool(pending.changed))
-        self._foot_frame.setVisible(any(not each.isHidden() for each in (self._reload, self._sentence, self._reset)))
-
-    def _show_command(self, options: GenerationOptions) -> None:
-        if self._service.pending.requested is not None:
-            self._command.show_pending(self._service.pending, options)
+        verdict = load_text.verdict(pending, to_correct)
+        self._verdict.show_verdict(verdict)
+        self._reload.show_pending(pending, is_bad=verdict.is_bad)
+        self._undo.setVisible(pending.needs_reload and not pending.is_waiting)
+        is_needed = verdict.text or not self._reload.isHidden()
+        self._foot.setVisible(pending.requested is not None and bool(is_needed))
 
     def focus_option(self, key: str) -> None:
-        """Scroll to the row of a basic option and focus its editor."""
-        self._search.clear()
-        row = self._rows.row(key)
-        self._scrolled.ensureWidgetVisible(row, 0, 40)
-        row.setFocus(Qt.FocusReason.TabFocusReason)
+        """Scroll to the control of an option and focus it; show all options if it has none here."""
+        control = self._controls.get(key)
+        if control is None or self._sections[key].isHidden():
+            self.show_options(key)
+            return
+        self._middle.ensureWidgetVisible(control, 0, 40)
+        control.field.setFocus(Qt.FocusReason.TabFocusReason)
 
-    def _middle(self) -> QScrollArea:
-        inner = QWidget()
-        column = QVBoxLayout(inner)
-        column.setContentsMargins(16, 0, 12, 12)
-        column.setSpacing(8)
-        for widget in (self._nothing, self._choose, self._search, self._flag_note, self._rows):
-            column.addWidget(widget)
-        column.addWidget(self._advanced, 0, Qt.AlignmentFlag.AlignLeft)
-        column.addWidget(self._paste, 0, Qt.AlignmentFlag.AlignLeft)
-        column.addWidget(self._profiles)
-        column.addWidget(self._command)
-        column.addStretch(1)
-        self._scrolled = panel_scroll_area(inner)
-        return self._scrolled
+    def show_options(self, key: str = "") -> None:
+        """Open the sheet with all options, at the option `key` if it is given. Do nothing without a model."""
+        if self._service.pending.requested is not None:
+            OptionsSheet(self._service, self._settings, self._answer_options, self.window(), key).open()
 
-    def _foot(self) -> QFrame:
-        self._sentence = QLabel()
-        self._sentence.setWordWrap(True)
-        self._sentence.setObjectName("inspector.load.sentence")
-        self._reload = TextButton(tr("Reload to apply"), kind="primary")
-        describe(
-            self._reload, "inspector.load.reload", tr("Reload to apply"),
-            tr("Load the model again with these options, after the current answer"),
+    def _make_control(self, key: str) -> PanelControl:
+        control = PanelControl(f"inspector.load.{key}")
+        control.chosen.connect(self._service.change)
+        control.exact_asked.connect(lambda: self.show_options(key))
+        return control
+
+    def _reserve_row(self) -> SlidingRow:
+        entry = table(AppOptions)["reserve_gb"]
+        setting = msgspec.structs.replace(entry.setting, label=_ROOM, help="")
+        made = SlidingRow(msgspec.structs.replace(entry, setting=setting), "inspector.load", _RESERVES)
+        made.emphasise()
+        made.show_remark(tr("Stays free on the GPU for games and other apps."))
+        made.chosen.connect(self._change_reserve)
+        made.reset_requested.connect(lambda: self._change_reserve(AppOptions().reserve_gb))
+        made.refusal_changed.connect(lambda: self._show_load(self._service.pending))
+        return made
+
+    def _change_reserve(self, value: float) -> None:
+        try:
+            self._settings.change({"reserve_gb": float(value)})
+        except BadOption as error:
+            self._reserve.refuse(error.sentence)
+
+    def _make_middle(self) -> QScrollArea:
+        self._sections: dict[str, QWidget] = {}
+        for key, control in self._controls.items():
+            content = column(control, *([self._memory_card] if key == "n_gpu_layers" else []), rule(), spacing=8)
+            self._sections[key] = widget_with(content)
+        self._room = widget_with(column(self._reserve, rule(), spacing=0))
+        options = button(
+            tr("All {0} options…", N_OPTIONS), "inspector.load.all",
+            tip=tr("Search all options by their names, or by the flags of llama.cpp, Ollama or vLLM"),
         )  # fmt: skip
-        self._reload.clicked.connect(lambda: self._tasks.start(self._service.reload()))
-        self._reset = TextButton(tr("Reset all"), kind="quiet")
-        describe(self._reset, "inspector.load.reset", tr("Reset all"), tr("Set every option to its default"))
-        self._reset.clicked.connect(self._rows.reset_all)
-        buttons = QHBoxLayout()
-        buttons.addWidget(self._reset)
-        buttons.addStretch(1)
-        buttons.addWidget(self._reload)
-        self._foot_frame = QFrame()
-        self._foot_frame.setProperty("kind", "foot")
-        column = QVBoxLayout(self._foot_frame)
-        column.setContentsMargins(16, 8, 16, 12)
-        column.setSpacing(6)
-        column.addWidget(self._sentence)
-        column.addLayout(buttons)
-        return self._foot_frame
+        options.clicked.connect(lambda _checked=False: self.show_options())
+        paste = button(
+            tr("Paste a command…"), "inspector.paste", kind="quiet",
+            tip=tr("See what a command for llama.cpp, Ollama or vLLM means here, and take it over"),
+        )  # fmt: skip
+        paste.clicked.connect(lambda: self._navigation.command_asked.emit(""))
+        self._profiles = ProfileMenu(self._service)
+        more = FlowLayout()
+        for each in (options, paste, self._profiles.button):
+            more.addWidget(each)
+        self._questions = widget_with(column(*self._sections.values(), self._room, more, self._profiles, spacing=12))
+        content = column(
+            self._nothing, row(self._choose, STRETCH), self._questions, STRETCH, margins=(16, 4, 12, 12)
+        )  # fmt: skip
+        return panel_scroll_area(widget_with(content))
 
-    def _filter(self) -> None:
-        query = self._search.text().strip()
-        self._rows.filter(query, shows_advanced=self._advanced.isChecked())
-        note = flag_note(query)
-        if query and not note and not self._rows.shows_any:
-            note = tr("No option found for “{0}”.", query)
-        self._flag_note.setText(note)
-        self._flag_note.setVisible(bool(note))
+    def _make_foot(self) -> QFrame:
+        self._verdict = VerdictLine("inspector.load.sentence")
+        self._reload = ReloadButton("inspector.load.reload", self._service)
+        self._undo = button(
+            tr("Undo"), "inspector.load.undo", kind="quiet", tip=tr("Go back to the options of the loaded model")
+        )
+        self._undo.clicked.connect(self._service.undo)
+        buttons = row(self._reload, self._undo)
+        buttons.setStretch(0, 1)
+        self._foot = QFrame()
+        self._foot.setProperty("kind", "foot")
+        self._foot.setLayout(column(self._verdict, buttons, margins=(16, 12, 16, 12)))
+        return self._foot
 
 
 def _nothing_text() -> str:
     return tr("Choose a model to see the memory it needs and set how it loads. You can do that before you load it.")
 
 
-def _padded(widget: QWidget, *, stretches: bool = True) -> QWidget:
-    holder = QWidget()
-    row = QHBoxLayout(holder)
-    row.setContentsMargins(16, 0, 16, 0)
-    row.addWidget(widget)
-    if not stretches:
-        row.addStretch(1)
-    return holder
-
-
 class ProfileMenu(QWidget):
-    """A button with a menu. A text field appears when the user has to enter a name."""
+    """The menu of `button`, and a text field that appears when the user has to enter a name."""
 
     def __init__(self, service: PendingLoadService) -> None:
         super().__init__()
         self._service, self._tasks = service, window_tasks()
         self._names: tuple[str, ...] | None = None
-        self._button = ChevronButton(tr("Profiles"), kind="quiet")
+        self.button = ChevronButton(tr("Profiles"), kind="quiet")
         describe(
-            self._button, "inspector.profiles", tr("Profiles"),
+            self.button, "inspector.profiles", tr("Profiles"),
             tr("Your changes are saved for this model. Save them under a name, or share them as a file."),
         )  # fmt: skip
         self._menu = Menu(self)
-        self._button.setMenu(self._menu)
+        self.button.setMenu(self._menu)
         self._name = QLineEdit()
         self._name.setPlaceholderText(tr("Name of the profile"))
         describe(self._name, "inspector.profiles.name", tr("Name of the profile"), tr("Enter saves it"))
         self._name.returnPressed.connect(self._save)
-        self._save_button = TextButton(tr("Save"))
-        describe(self._save_button, "inspector.profiles.save", tr("Save"), tr("Save the profile under this name"))
-        self._save_button.clicked.connect(self._save)
-        self._naming = QWidget()
-        row = QHBoxLayout(self._naming)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(self._name, 1)
-        row.addWidget(self._save_button)
-        self._naming.hide()
-        head = QHBoxLayout()
-        head.addWidget(self._button)
-        head.addStretch(1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addLayout(head)
-        column.addWidget(self._naming)
+        save = button(tr("Save"), "inspector.profiles.save", tip=tr("Save the profile under this name"))
+        save.clicked.connect(self._save)
+        self.setLayout(row(self._name, save))
+        self.hide()
 
     def show_pending(self, pending: PendingLoad) -> None:
         if pending.profiles != self._names:
@@ -277,14 +231,14 @@ class ProfileMenu(QWidget):
         return action
 
     def _begin_naming(self) -> None:
-        self._naming.show()
+        self.show()
         self._name.setFocus()
 
     def _save(self) -> None:
         self._service.save_as(self._name.text())
         if not self._service.pending.problem:
             self._name.clear()
-            self._naming.hide()
+            self.hide()
 
     def _export(self) -> None:
         def export(file: str) -> None:

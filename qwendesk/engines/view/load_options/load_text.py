@@ -1,21 +1,48 @@
-"""Texts and values of the Load tab. No widgets here."""
+"""Texts and values of the Load tab and of the sheet with all options, and what they show at all. No widgets here."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
-from qwendesk.core.devices import Segment, number_equal_names
+from qwendesk.core.devices import Segment, default_gpus, number_equal_names
+from qwendesk.core.everyday_units import pages_text
 from qwendesk.core.model_titles import model_title
+from qwendesk.core.number_format import show_count
+from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import DevicePlan, Plan
 from qwendesk.core.settings import Entry
-from qwendesk.core.translation import tr, unbroken
-from qwendesk.core.units import show_bytes, show_expected, show_rate, show_tokens
+from qwendesk.core.translation import join_sentences, tr, unbroken
+from qwendesk.core.units import show_bytes, show_duration, show_expected, show_rate, show_tokens
 from qwendesk.engines.pending_load import PendingLoad
-from qwendesk.widgets.rows.option_texts import choice_text, edit_text
+from qwendesk.hardware.model_memory import QUANT_BLOCKS
+from qwendesk.widgets.rows.option_texts import choice_text, edit_text, value_text
 
 # Options for which a number means "auto", with that number.
 AUTO_VALUES: Mapping[str, Any] = {
     "n_ctx": 0, "n_threads": 0, "n_threads_batch": 0, "rope_freq_scale": 0, "yarn_orig_ctx": 0
 }  # fmt: skip
+_FOR_PICTURES = frozenset({"vision", "image_min_tokens", "image_max_tokens"})
+_FOR_A_GPU = frozenset(
+    {"n_gpu_layers", "n_cpu_moe", "override_tensor", "devices", "offload_kqv", "op_offload", "reserve_gb"}
+)
+_FOR_SEVERAL_GPUS = frozenset({"split_mode", "tensor_split", "main_gpu"})
+_CONTEXTS = (4_096, 8_192, 16_384, 32_768, 65_536, 131_072, 262_144, 524_288, 1_048_576)
+
+
+def unusable_options(pending: PendingLoad) -> frozenset[str]:
+    """Return the options that this model or this PC can't use, without those that the user changed."""
+    requested, limits, found = pending.requested, pending.limits, set[str]()
+    if requested is not None and not requested.mmproj:
+        found |= _FOR_PICTURES
+    if limits is not None:
+        has = {
+            "n_cpu_moe": limits.has_experts, "swa_full": limits.has_sliding_window, "lazy_mode": limits.has_lazy_table
+        }  # fmt: skip
+        found |= {key for key, is_usable in has.items() if not is_usable}
+    if not pending.has_gpu:
+        found |= _FOR_A_GPU | _FOR_SEVERAL_GPUS
+    elif pending.devices and len(default_gpus(pending.devices)) < 2:
+        found |= _FOR_SEVERAL_GPUS
+    return frozenset(found - pending.changed)
 
 
 def is_auto(entry: Entry, value: Any) -> bool:
@@ -23,14 +50,98 @@ def is_auto(entry: Entry, value: Any) -> bool:
 
 
 def auto_text(entry: Entry, pending: PendingLoad) -> str:
-    """Return a text such as "Auto: 0 of 40", or "Auto" while there is no plan."""
-    decided = pending.decided
-    if decided is None:
-        return tr("Auto")
+    """Return what Auto takes for an option, or its default if it has no Auto; "" if that isn't known.
+
+    While the user has set the option, it isn't known what Auto would take.
+    """
+    if not is_auto(entry, entry.default):
+        return value_text(entry, entry.default) if edit_text(entry.default) else ""
+    decided, requested = pending.decided, pending.requested
+    if decided is None or (requested is not None and not is_auto(entry, getattr(requested, entry.key))):
+        return ""
     value = getattr(decided, entry.key)
-    if is_auto(entry, value):
-        return tr("Auto")
-    return tr("Auto: {0}", _chosen_text(entry, value, pending))
+    return "" if is_auto(entry, value) else _chosen_text(entry, value, pending)
+
+
+class Choice(NamedTuple):
+    """A value of a control: its words, and the load options that it sets."""
+
+    text: str
+    changes: Mapping[str, Any]
+    more: str = ""
+    """What a menu says beside it."""
+
+
+class Control(NamedTuple):
+    """One of the controls of the Load tab, each for one question."""
+
+    key: str
+    """The option that it is about, by which the sheet with all options finds it."""
+    label: str
+    choices: tuple[Choice, ...]
+    """The first is Auto; () if there is nothing to choose."""
+    chosen: int
+    """The number of the choice in effect; -1 if the options were set to something else."""
+    text: str
+    """What the field shows."""
+    note: str
+
+    def is_changed(self, pending: PendingLoad) -> bool:
+        return bool(self.choices) and not pending.changed.isdisjoint(self.choices[0].changes)
+
+
+def controls(pending: PendingLoad) -> tuple[Control, ...]:
+    """Return the controls that make sense for this model on this PC."""
+    requested = pending.requested
+    if requested is None:
+        return ()
+    made = [_length_control(requested, pending), _placement_control(requested, pending)]
+    if pending.limits is None or pending.limits.can_quantise_cache:
+        made.append(_cache_control(requested, pending))
+    if requested.mmproj:
+        made.append(_picture_control(requested, pending))
+    return tuple(made)
+
+
+def _control(
+    requested: LoadOptions, key: str, label: str, choices: tuple[Choice, ...], *, auto: str, custom: str, note: str
+) -> Control:
+    """Return a control. `auto` says what Auto takes now, `custom` stands for values that are none of the choices."""
+    chosen = next(
+        (
+            number
+            for number, choice in enumerate(choices)
+            if all(getattr(requested, each) == value for each, value in choice.changes.items())
+        ),
+        -1,
+    )
+    if chosen == 0:
+        text = tr("Auto · {0}", auto) if auto else tr("Auto")
+    else:
+        text = custom if chosen < 0 else choices[chosen].text
+    return Control(key, label, choices, chosen, text, note)
+
+
+def _length_control(requested: LoadOptions, pending: PendingLoad) -> Control:
+    limits, decided = pending.limits, pending.decided
+    stops: tuple[int, ...] = ()
+    if limits is not None and limits.n_ctx:
+        shorter = (each for each in _CONTEXTS if each < limits.longest_ctx)
+        stops = tuple(sorted({*shorter, limits.n_ctx, limits.longest_ctx}))
+    choices = tuple(Choice(show_tokens(each), {"n_ctx": each}, pages_text(each)) for each in stops)
+    n_ctx = requested.n_ctx or (decided.n_ctx if decided is not None else 0)
+    note = context_remark(pending)
+    if not note and n_ctx:
+        note = tr("About {0}. Longer needs more memory.", pages_text(n_ctx))
+    return _control(
+        requested, "n_ctx", tr("Chat length"), (Choice(tr("Auto"), {"n_ctx": 0}), *choices),
+        auto=show_tokens(n_ctx) if n_ctx else "", custom=length_text(requested.n_ctx), note=note,
+    )  # fmt: skip
+
+
+def length_text(n_ctx: int) -> str:
+    """Return a context length that the user typed: "96K", or "400,000" if it isn't a round number of K."""
+    return show_tokens(n_ctx) if n_ctx % 1024 == 0 else show_count(n_ctx)
 
 
 def context_remark(pending: PendingLoad) -> str:
@@ -43,6 +154,78 @@ def context_remark(pending: PendingLoad) -> str:
         "worse.",
         show_tokens(limits.n_ctx),
     )
+
+
+def _placement_control(requested: LoadOptions, pending: PendingLoad) -> Control:
+    """Return the control of where the model is. Without a GPU there is nothing to choose."""
+    limits, plan = pending.limits, pending.plan
+    has_experts = limits is not None and limits.has_experts
+    n_layers = limits.n_layers if limits is not None else 0
+
+    def changes(n_gpu_layers: str | int, n_cpu_moe: str | int) -> dict[str, Any]:
+        return {"n_gpu_layers": n_gpu_layers, **({"n_cpu_moe": n_cpu_moe} if has_experts else {})}
+
+    choices: tuple[Choice, ...] = ()
+    if pending.has_gpu:
+        experts = (Choice(tr("Experts in RAM"), changes("all", n_layers)),) if has_experts else ()
+        choices = (
+            Choice(tr("Auto"), changes("auto", "auto")), Choice(tr("All on the GPU"), changes("all", 0)), *experts,
+            Choice(tr("All in RAM"), changes(0, "auto")),
+        )  # fmt: skip
+    places = {"vram": tr("GPU"), "cpu": tr("RAM"), "disk": tr("RAM + disk")}
+    place = places.get(plan.kind, tr("GPU + RAM")) if plan is not None else ""
+    return _control(
+        requested, "n_gpu_layers", tr("Memory for the model"), choices, auto=place, custom=tr("Set by hand"), note=""
+    )
+
+
+def _cache_control(requested: LoadOptions, pending: PendingLoad) -> Control:
+    """Return the control of the KV cache's types. The guide's page about options has what is reported of each."""
+    words = {"f16": tr("Exact"), "q8_0": tr("Half the size"), "q4_0": tr("A quarter")}
+    choices = tuple(Choice(text, {"type_k": kind, "type_v": kind}, kind) for kind, text in words.items())
+    now, decided = (requested.type_k, requested.type_v), pending.decided
+    taken = (decided.type_k, decided.type_v) if decided is not None else now
+    auto = words.get(taken[0], taken[0]) if taken[0] == taken[1] else ""
+    notes = {
+        "q8_0": tr("The KV cache in 8 bits. Small mistakes in formulas are reported in very long chats."),
+        "q4_0": tr("The KV cache in 4 bits, for very long chats. Answers get a little less exact."),
+    }
+    saved = _saved_by_half(pending.plan) if taken == ("f16", "f16") else 0
+    size = tr("The KV cache. “Half the size” saves {0} and costs little accuracy.", show_bytes(saved)) if saved else ""
+    note = size or (notes.get(taken[0], "") if taken[0] == taken[1] else "") or tr("The KV cache.")
+    return _control(
+        requested, "type_k", tr("Chat memory"),
+        (Choice(tr("Auto"), {"type_k": "auto", "type_v": "auto"}), *choices),
+        auto=auto, custom=" / ".join(now), note=note,
+    )  # fmt: skip
+
+
+def _saved_by_half(plan: Plan | None) -> int:
+    """Return how many bytes less a KV cache of q8_0 takes than that of the plan, which is of f16."""
+    if plan is None:
+        return 0
+    n_values, n_bytes = QUANT_BLOCKS["q8_0"]
+    cache = sum(device.kv_bytes for device in (*plan.memory.gpus, plan.memory.ram))
+    return round(cache * (1 - n_bytes / n_values / 2))
+
+
+def _picture_control(requested: LoadOptions, pending: PendingLoad) -> Control:
+    decided, plan = pending.decided, pending.plan
+    kinds = ("auto", "gpu", "cpu", "off") if pending.has_gpu else ("auto", "cpu", "off")
+    taken = decided.vision if decided is not None else ""
+    n_bytes = sum(gpu.vision_bytes for gpu in plan.memory.gpus) if plan is not None else 0
+    note = ""
+    if taken == "off":
+        note = tr("The model doesn't see pictures now.")
+    elif taken == "gpu" and n_bytes:
+        note = tr("On the CPU, pictures take longer, and {0} of the GPU's memory is free.", show_bytes(n_bytes))
+    elif taken == "cpu" and pending.has_gpu:
+        note = tr("On the CPU, pictures take longer, and the GPU's memory is free for the model.")
+    choices = tuple(Choice(choice_text(kind), {"vision": kind}) for kind in kinds)
+    return _control(
+        requested, "vision", tr("Pictures"), choices, auto=choice_text(taken) if taken else "",
+        custom=choice_text(requested.vision), note=note,
+    )  # fmt: skip
 
 
 def _chosen_text(entry: Entry, value: Any, pending: PendingLoad) -> str:
@@ -124,18 +307,57 @@ def speed_text(plan: Plan | None, measured_tok_s: float | None = None) -> str:
     return unbroken(tr("About {0} tok/s at the start, {1} in a long chat", start, long))
 
 
-def reload_text(pending: PendingLoad) -> tuple[str, str]:
-    """Return the text of the reload button and the sentence above it."""
-    action = tr("Reload to apply") if pending.is_loaded else tr("Load")
-    if pending.conflicts:  # the row of the option says why
-        return action, ""
-    if pending.refusal:
-        return action, pending.refusal
+def reload_text(pending: PendingLoad) -> str:
+    """Return the text of the button that applies the options."""
     if pending.is_waiting:
-        return tr("Waiting…"), tr("Reloads after the current answer. Your chat is kept.")
-    if pending.other_loaded:
-        return action, tr("Replaces {0}. Your chat is kept.", model_title(pending.other_loaded))
-    return action, tr("Your chat is kept; the model will re-read it.") if pending.needs_reload else ""
+        return tr("Waiting…")
+    if not pending.is_loaded:
+        return tr("Load")
+    action = tr("Reload to apply")
+    return f"{action} · {show_duration(pending.last_load_s)}" if pending.last_load_s else action
+
+
+class Verdict(NamedTuple):
+    """Whether the options can be loaded, and what that would do."""
+
+    text: str
+    is_bad: bool = False
+
+
+def verdict(pending: PendingLoad, to_correct: str = "") -> Verdict:
+    """Return what to say above the button that applies the options; `to_correct` is the label of a refused value."""
+    if to_correct:
+        return Verdict(tr("Correct this option first: {0}.", to_correct), is_bad=True)
+    if pending.conflicts:
+        return Verdict(join_sentences(*(each.sentence for each in pending.conflicts)), is_bad=True)
+    plan = pending.plan
+    if pending.refusal:
+        devices = (*plan.memory.gpus, plan.memory.ram) if plan is not None else ()
+        missing = max((each.missing_bytes for each in devices), default=0)
+        more = tr("Needs {0} more.", show_bytes(missing)) if missing else ""
+        return Verdict(join_sentences(more, pending.refusal), is_bad=True)
+    if pending.problem:
+        return Verdict(pending.problem, is_bad=True)
+    if pending.is_waiting:
+        return Verdict(tr("Reloads after the current answer. Your chat is kept."))
+    if plan is None or (pending.is_loaded and not pending.needs_reload):
+        return Verdict("")
+    fits = tr("Fits.") if plan.fits else tr("Fits, but takes what was to stay free.")
+    kept = tr("Replaces {0}. Your chat is kept.", model_title(pending.other_loaded)) if pending.other_loaded else ""
+    return Verdict(join_sentences(fits, _speed_change(pending), kept))
+
+
+def _speed_change(pending: PendingLoad) -> str:
+    """Return how fast answers would be, and how fast they are; "" if that can't be estimated."""
+    if pending.measured_tok_s is not None:
+        speed = show_rate(pending.measured_tok_s)
+    elif pending.plan is not None and pending.plan.speed is not None:
+        speed = show_expected(pending.plan.speed.start)
+    else:
+        return ""
+    if pending.loaded_tok_s is None or not pending.is_loaded:
+        return tr("About {0} tok/s.", speed)
+    return tr("About {0} tok/s, now {1}.", speed, show_rate(pending.loaded_tok_s))
 
 
 def unloaded_text(pending: PendingLoad) -> str:

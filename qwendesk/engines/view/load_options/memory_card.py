@@ -1,20 +1,25 @@
 """Shows as bars how much memory of each device the pending options need, and the source of these numbers."""
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from qwendesk.core.devices import SegmentKind
 from qwendesk.core.plan import DevicePlan
 from qwendesk.core.translation import join_list, tr
 from qwendesk.core.units import show_bytes
 from qwendesk.engines.pending_load import PendingLoad
 from qwendesk.engines.view.load_options import load_text
-from qwendesk.widgets.buttons import TextButton, describe, restyle
-from qwendesk.widgets.vram_bar import VramBar, segment_name
+from qwendesk.widgets.buttons import restyle
+from qwendesk.widgets.kit import IconLabel, button, column, label, paragraph, row
+from qwendesk.widgets.layouts import FlowLayout, ResponsivePairLayout, widget_with
+from qwendesk.widgets.vram_bar import SEGMENT_ROLES, VramBar, segment_name
 
-_TONES = {"good": "good", "warn": "notice", "bad": "error"}
+_TONES = {"good": "small", "warn": "notice", "bad": "error"}
+# Least width of a device's name beside its numbers, in pixels.
+_LEAST_NAME = 60
 
 
-class MemoryCard(QFrame):
+class MemoryCard(QWidget):
     """Shows a PendingLoad. Emits `asked` when the user wants exact numbers from the engine."""
 
     asked = Signal()
@@ -23,28 +28,21 @@ class MemoryCard(QFrame):
         """Names of its controls begin with `prefix`. `can_ask` says whether exact numbers are offered."""
         super().__init__()
         self._prefix, self._can_ask = prefix, can_ask
-        self.setProperty("kind", "attachment")
         self.setObjectName(prefix)
         self._rows: list[_DeviceRow] = []
-        self._list = QVBoxLayout()
-        self._list.setSpacing(8)
-        self._speed = _small(f"{prefix}.speed")
-        self._source = _small(f"{prefix}.source")
-        self._ask = TextButton(tr("Get exact numbers"), kind="link")
-        describe(
-            self._ask, f"{prefix}.ask", tr("Get exact numbers"),
-            tr("Let the engine calculate what it needs. Nothing is loaded."),
+        self._list = column()
+        self._legend = _Legend()
+        self._speed = paragraph(kind="small", name=f"{prefix}.speed")
+        self._source = paragraph(kind="small", name=f"{prefix}.source")
+        self._ask = button(
+            tr("Get exact numbers"), f"{prefix}.ask", kind="link",
+            tip=tr("Let the engine calculate what it needs. Nothing is loaded."),
         )  # fmt: skip
         self._ask.clicked.connect(self.asked)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(12, 10, 12, 10)
-        column.setSpacing(4)
-        column.addLayout(self._list)
-        column.addWidget(self._speed)
-        foot = QHBoxLayout()
-        foot.addWidget(self._source, 1)
+        foot = row(self._source)
+        foot.setStretch(0, 1)
         foot.addWidget(self._ask, 0, Qt.AlignmentFlag.AlignTop)
-        column.addLayout(foot)
+        self.setLayout(column(self._list, self._legend, self._speed, foot, spacing=4))
 
     def show_pending(self, pending: PendingLoad, to_correct: str = "") -> None:
         """Show the plan, or instead of it that the option called `to_correct` has to be corrected first."""
@@ -52,13 +50,15 @@ class MemoryCard(QFrame):
         devices = load_text.shown_devices(plan) if plan is not None else ()
         names = load_text.device_names(plan) if plan is not None else {}
         while len(self._rows) < len(devices):
-            row = _DeviceRow(f"{self._prefix}.{len(self._rows)}")
-            self._rows.append(row)
-            self._list.addWidget(row)
-        for index, row in enumerate(self._rows):
-            row.setVisible(index < len(devices))
+            made = _DeviceRow(f"{self._prefix}.{len(self._rows)}")
+            self._rows.append(made)
+            self._list.addWidget(made)
+        for index, shown in enumerate(self._rows):
+            shown.setVisible(index < len(devices))
             if index < len(devices):
-                row.show_device(devices[index], names[devices[index].name])
+                shown.show_device(devices[index], names[devices[index].name])
+        parts = [part for device in devices for part in load_text.segments(device) if part.n_bytes]
+        self._legend.show_kinds({part.kind for part in parts} - {"free"})
         speed = load_text.speed_text(plan, pending.measured_tok_s)
         self._speed.setText(speed)
         self._speed.setVisible(bool(speed))
@@ -78,27 +78,16 @@ class _DeviceRow(QWidget):
     def __init__(self, name: str) -> None:
         super().__init__()
         self.setObjectName(name)
-        self._name = _small(f"{name}.name")
-        self._amount = QLabel()
-        self._amount.setObjectName(f"{name}.amount")
-        self._amount.setProperty("kind", "strong")
-        self._fit = QLabel()
-        self._fit.setObjectName(f"{name}.fit")
+        self._name = label(kind="small", name=f"{name}.name", wraps=True)
+        self._amount = label(kind="number", name=f"{name}.amount")
+        self._fit = label(name=f"{name}.fit")
         self._bar = VramBar()
         self._bar.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._bar.unsetCursor()
         self._bar.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._bar.setObjectName(f"{name}.bar")
-        words = QHBoxLayout()
-        words.addWidget(self._amount)
-        words.addStretch(1)
-        words.addWidget(self._fit)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(1)
-        column.addWidget(self._name)
-        column.addLayout(words)
-        column.addWidget(self._bar)
+        numbers = widget_with(row(self._amount, self._fit))
+        self.setLayout(column(ResponsivePairLayout(self._name, numbers, least=_LEAST_NAME), self._bar, spacing=0))
 
     def show_device(self, device: DevicePlan, name: str) -> None:
         parts = load_text.segments(device)
@@ -113,9 +102,18 @@ class _DeviceRow(QWidget):
         self._bar.setAccessibleName(tr("{0}: {1}", self._name.text(), join_list((self._amount.text(), text))))
 
 
-def _small(name: str) -> QLabel:
-    label = QLabel()
-    label.setObjectName(name)
-    label.setProperty("kind", "small")
-    label.setWordWrap(True)
-    return label
+class _Legend(QWidget):
+    """Says which colour of a bar is what."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        line = FlowLayout(self, spacing=12)
+        self._parts: dict[SegmentKind, QWidget] = {}
+        for kind, role in SEGMENT_ROLES:
+            part = widget_with(row(IconLabel("stop", role, 12), label(segment_name(kind), "small"), spacing=4))
+            self._parts[kind] = part
+            line.addWidget(part)
+
+    def show_kinds(self, kinds: set[SegmentKind]) -> None:
+        for kind, part in self._parts.items():
+            part.setVisible(kind in kinds)

@@ -3,13 +3,14 @@
 from pathlib import Path
 
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QSlider
+from PySide6.QtWidgets import QDialog, QLineEdit, QMenu, QSlider, QWidget
 
 from qwendesk.app.parts import build
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.units import GIB
 from qwendesk.engine.protocol import Load
 from qwendesk.engines.load_decision import decide
+from qwendesk.widgets.rows.setting_row import SettingRow
 from tests.fakes.engine import FakeEngineClient
 from tests.window_desk import Desk
 
@@ -49,6 +50,24 @@ class InspectorDesk(Desk):
 
     def slide(self, name: str, stop: int) -> None:
         self.find(name, QSlider).setValue(stop)
+
+    def choices(self, key: str) -> dict[str, QAction]:
+        """Open the menu of a control of the Load tab, and return what it offers, by its words."""
+        self.click(f"inspector.load.{key}")
+        menu = self.find(f"inspector.load.{key}", QWidget).parentWidget().findChild(QMenu)
+        assert menu is not None
+        menu.close()
+        return {action.text(): action for action in menu.actions() if action.text()}
+
+    def open_sheet(self, query: str = "") -> None:
+        """Show all options, and search for `query`."""
+        self.click("inspector.load.all")
+        self.find("options.search", QLineEdit).setText(query)
+
+    def shown_options(self) -> set[str]:
+        """The keys of the options that the sheet shows."""
+        rows = self.find("options", QDialog).findChildren(SettingRow)
+        return {row.entry.key for row in rows if not row.isHidden()}
 
     async def estimated(self, amount_before: str) -> None:
         await self.until(lambda: self.text_of("inspector.memory.0.amount") != amount_before)
