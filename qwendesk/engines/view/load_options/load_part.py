@@ -66,7 +66,7 @@ class LoadPart(QWidget):
         )
         self._choose.clicked.connect(self._navigation.model_asked)
         self._middle = self._make_middle()
-        above = column(self._unloaded, row(self._show_loaded, STRETCH), margins=(16, 0, 16, 0))
+        above = column(self._unloaded, row(self._show_loaded, STRETCH), margins=(16, 0, 16, 4))
         self.setLayout(column(widget_with(above), self._middle, self._make_foot(), spacing=0))
         bind(self, settings.state, lambda options: self._reserve.show_value(options.reserve_gb))
         bind(self, service.state, self.show_pending)

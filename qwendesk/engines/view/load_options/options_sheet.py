@@ -30,6 +30,7 @@ from qwendesk.widgets.rows.choice_row import ChoiceRow
 from qwendesk.widgets.rows.row_factory import make_row
 from qwendesk.widgets.rows.setting_row import AUTO_WIDTH, VALUE_WIDTH, SettingRow
 from qwendesk.widgets.rows.text_row import NumberRow
+from qwendesk.widgets.step_budget import StepBudget, StepwiseWork
 from qwendesk.widgets.theme_keeper import current_theme
 
 _PREFIX = "options"
@@ -71,6 +72,7 @@ class OptionsSheet(Dialog):
         self._group, self._shows_unusable = _ALL, False
         self._rows: dict[str, SettingRow] = {}
         self._headings: dict[str, QLabel] = {}
+        self._build = StepwiseWork(self, StepBudget(self))
         self._command = CommandCard("options.command", height=240)
         self._table = steady_scroll_area(self._make_table())
         self._pages = QStackedWidget()
@@ -89,9 +91,14 @@ class OptionsSheet(Dialog):
         bind(self, service.state, self._show_pending)
         bind(self, answer_options, lambda _options: self._show_command(service.pending))
         if key:
-            section = self._rows[key].entry.setting.section
-            self._groups.setCurrentRow(list(self._counts).index(section))
+            self._groups.setCurrentRow(list(self._counts).index(table(LoadOptions)[key].setting.section))
         self._search.setFocus()
+        self._build.start(self._add_rows)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every option has its row: they are made in short steps, so that the window stays responsive."""
+        return len(self._rows) == N_OPTIONS
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -163,21 +170,28 @@ class OptionsSheet(Dialog):
         rest = FlowLayout(spacing=4)
         rest.addWidget(self._unusable)
         rest.addWidget(self._unusable_button)
+        self._table_column = column(spacing=0)
         margins = (MARGIN, 12, MARGIN - 12, 16)
         content = widget_with(
-            column(self._titles, self._note, *self._make_rows(), rest, STRETCH, spacing=0, margins=margins)
+            column(self._titles, self._note, self._table_column, rest, STRETCH, spacing=0, margins=margins)
         )
         content.setProperty("kind", "column")
         return content
 
-    def _make_rows(self) -> Iterator[QWidget]:
+    def _add_rows(self) -> Iterator[None]:
         for section in _SECTIONS:
             heading = self._headings[section] = label(tr(section), "strong")
             heading.setContentsMargins(0, 16, 0, 4)
-            yield heading
-            for entry in _ENTRIES:
-                if entry.setting.section == section:
-                    yield self._make_row(entry)
+            self._table_column.addWidget(heading)
+            for entry in (each for each in _ENTRIES if each.setting.section == section):
+                if self._service.pending.requested is None:
+                    return  # the model is gone, and the sheet closes
+                made = self._make_row(entry)
+                made.hide()
+                self._table_column.addWidget(made)
+                self._show_value(entry.key, self._service.pending)
+                self._filter()
+                yield
 
     def _make_row(self, entry: Entry) -> SettingRow:
         made, key = make_row(entry, _PREFIX, in_table=True), entry.key
@@ -215,20 +229,25 @@ class OptionsSheet(Dialog):
         if pending.requested is None:
             self.reject()  # the model is gone
             return
-        for key, shown in self._rows.items():
-            if key != "reserve_gb":
-                shown.show_value(getattr(pending.requested, key))
-            shown.show_auto(load_text.auto_text(shown.entry, pending))
-        vision = self._rows["vision"]
-        assert isinstance(vision, ChoiceRow), "it has choices"
-        vision.hide_choice("gpu", is_hidden=not pending.has_gpu)
+        for key in self._rows:
+            self._show_value(key, pending)
         self._reset_all.setEnabled(bool(pending.changed))
         self._show_verdict(pending)
         self._show_command(pending)
         self._filter()
 
+    def _show_value(self, key: str, pending: PendingLoad) -> None:
+        shown = self._rows[key]
+        options = self._settings.options if key == "reserve_gb" else pending.requested
+        shown.show_value(getattr(options, key))
+        shown.show_auto(load_text.auto_text(shown.entry, pending))
+        shown.show_flag(self._flags.isChecked())
+        if key == "vision" and isinstance(shown, ChoiceRow):
+            shown.hide_choice("gpu", is_hidden=not pending.has_gpu)
+
     def _show_reserve(self) -> None:
-        self._rows["reserve_gb"].show_value(self._settings.options.reserve_gb)
+        if "reserve_gb" in self._rows:
+            self._show_value("reserve_gb", self._service.pending)
         self._filter()
 
     def _show_verdict(self, pending: PendingLoad) -> None:
@@ -276,7 +295,7 @@ class OptionsSheet(Dialog):
             heading.setVisible(any(self._is_in(key, section) for key in shown))
         self._found.setText(tr_n("{0} found", "{0} found", len(found)) if query else "")
         note = flag_note(query)
-        if query and not note and not matching:
+        if query and not note and not matching and self.is_complete:
             note = tr("No option found for “{0}”.", query)
         self._note.setText(note)
         self._note.setVisible(bool(note))

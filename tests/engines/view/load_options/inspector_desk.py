@@ -10,6 +10,7 @@ from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.units import GIB
 from qwendesk.engine.protocol import Load
 from qwendesk.engines.load_decision import decide
+from qwendesk.engines.view.load_options.options_sheet import OptionsSheet
 from qwendesk.widgets.rows.setting_row import SettingRow
 from tests.fakes.engine import FakeEngineClient
 from tests.window_desk import Desk
@@ -59,9 +60,14 @@ class InspectorDesk(Desk):
         menu.close()
         return {action.text(): action for action in menu.actions() if action.text()}
 
-    def open_sheet(self, query: str = "") -> None:
+    async def sheet_built(self) -> None:
+        """Wait until the sheet shows all options."""
+        await self.until(lambda: self.is_shown("options") and self.find("options", OptionsSheet).is_complete)
+
+    async def open_sheet(self, query: str = "") -> None:
         """Show all options, and search for `query`."""
         self.click("inspector.load.all")
+        await self.sheet_built()
         self.find("options.search", QLineEdit).setText(query)
 
     def shown_options(self) -> set[str]:

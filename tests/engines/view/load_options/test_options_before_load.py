@@ -90,7 +90,7 @@ async def test_the_command_of_a_model_that_is_not_loaded_has_its_own_sampling(
     await desk.open(model)
     other = write_hollow(tmp_path / "Qwen3.6-27B-Q4_K_M.gguf", "27b")
     await prepared(desk, other)
-    desk.open_sheet()
+    await desk.open_sheet()
     desk.window.show_page("engine")
 
     loaded, not_loaded = (

@@ -18,7 +18,7 @@ async def test_it_opens_by_one_command_and_what_is_typed_is_searched(desk: Inspe
     """Two actions for an expert: the shortcut, and the flag."""
     await desk.load(model)
     installed(desk.window)["load_options"].trigger()
-    await desk.until(lambda: desk.is_shown("options"))
+    await desk.sheet_built()
     search = desk.find("options.search", QLineEdit)
     await desk.until(search.hasFocus)
     for query, keys in (
@@ -49,7 +49,7 @@ async def test_it_opens_by_one_command_and_what_is_typed_is_searched(desk: Inspe
 
 async def test_auto_is_a_word_and_a_number_is_the_users(desk: InspectorDesk, model: Path) -> None:
     await desk.open(model)
-    desk.open_sheet("n_ctx")
+    await desk.open_sheet("n_ctx")
     decided = desk.parts.engine.state.report.options
     field = desk.find("options.context.n_ctx", QLineEdit)
     assert (field.text(), field.placeholderText()) == ("", "Auto")
@@ -73,7 +73,7 @@ async def test_auto_is_a_word_and_a_number_is_the_users(desk: InspectorDesk, mod
 
 async def test_flags_are_shown_on_request(desk: InspectorDesk, model: Path) -> None:
     await desk.open(model)
-    desk.open_sheet()
+    await desk.open_sheet()
     assert not desk.is_shown("options.gpu.n_cpu_moe.flag")
     desk.click("options.flags")
     assert desk.text_of("options.gpu.n_cpu_moe.flag") == "--n-cpu-moe"
@@ -83,7 +83,7 @@ async def test_flags_are_shown_on_request(desk: InspectorDesk, model: Path) -> N
 async def test_groups_count_what_was_found_and_show_only_theirs(desk: InspectorDesk, model: Path) -> None:
     await desk.open(model)
     desk.parts.services.pending_load.change({"n_ctx": 4096})
-    desk.open_sheet()
+    await desk.open_sheet()
     groups = desk.find("options.groups", QListWidget)
     assert desk.text_of("options.count.changed") == "1"
     groups.setCurrentRow(1)
@@ -100,7 +100,7 @@ async def test_what_this_model_and_this_pc_cannot_have_is_hidden_until_asked_for
     """A dense model without a vision file, on a PC without a GPU."""
     desk = make(has_gpu=False)
     await desk.open(write_hollow(tmp_path / "Qwen3.6-27B-Q4_K_M.gguf", "27b"))
-    desk.open_sheet()
+    await desk.open_sheet()
     missing = {"n_cpu_moe", "n_gpu_layers", "offload_kqv", "split_mode", "reserve_gb", "vision", "image_max_tokens"}
     assert not missing & desk.shown_options()
     assert {"type_k", "n_threads", "mmproj"} <= desk.shown_options()
@@ -118,7 +118,7 @@ async def test_conflicting_options_are_named_and_cannot_be_loaded(desk: Inspecto
     service = desk.parts.services.pending_load
     service.change({"type_v": "q8_0"})
     service.change({"flash_attn": "off"})
-    desk.open_sheet()
+    await desk.open_sheet()
     for place in ("options", "inspector.load"):
         assert "needs flash attention" in desk.text_of(f"{place}.sentence")
         assert not desk.find(f"{place}.reload", QAbstractButton).isEnabled()
@@ -134,7 +134,7 @@ async def test_conflicting_options_are_named_and_cannot_be_loaded(desk: Inspecto
 @pytest.mark.parametrize("length", ["2000000", "20000000"])
 async def test_an_impossible_context_length_cannot_be_loaded(desk: InspectorDesk, model: Path, length: str) -> None:
     await desk.open(model)
-    desk.open_sheet("n_ctx")
+    await desk.open_sheet("n_ctx")
     field = desk.find("options.context.n_ctx", QLineEdit)
     QTest.keyClicks(field, length)
     QTest.keyClick(field, Qt.Key.Key_Return)
@@ -150,7 +150,7 @@ async def test_an_impossible_context_length_cannot_be_loaded(desk: InspectorDesk
 async def test_the_command_line_is_copied_and_is_that_of_the_engine_page(desk: InspectorDesk, model: Path) -> None:
     await desk.open(model)
     desk.parts.services.pending_load.change({"n_ctx": 16_384})
-    desk.open_sheet()
+    await desk.open_sheet()
     desk.click("options.command_line")
     text = desk.find("options.command.text", QPlainTextEdit)
     await desk.until(lambda: "--ctx-size 16384" in text.toPlainText())
@@ -175,6 +175,7 @@ async def test_a_narrow_sheet_keeps_every_option_reachable(desk: InspectorDesk, 
     await desk.open(model)
     desk.window.resize(560, 640)
     installed(desk.window)["load_options"].trigger()
+    await desk.sheet_built()
     assert desk.find("options", QWidget).width() < 560
     assert not desk.is_shown("options.groups")
     assert "n_threads" in desk.shown_options()
@@ -183,5 +184,5 @@ async def test_a_narrow_sheet_keeps_every_option_reachable(desk: InspectorDesk, 
 async def test_set_exactly_leads_to_the_group_of_the_control(desk: InspectorDesk, model: Path) -> None:
     await desk.open(model)
     desk.choices("type_k")["Set exactly…"].trigger()
-    await desk.until(lambda: desk.is_shown("options"))
+    await desk.sheet_built()
     assert {"type_k", "type_v"} <= desk.shown_options() <= {"type_k", "type_v", "offload_kqv", "swa_full"}
