@@ -68,8 +68,9 @@ EMPHASIS = {
     "a label in English": ("**Note:**text and **more:** text", "<b>Note:</b>text and <b>more:</b> text"),
     "the wrong words": ("**提示：**先看**重点**，再做", "<b>提示：</b>先看<b>重点</b>，再做"),
     "the wrong words, three": ("**a：**b，**c：**d", "<b>a：</b>b，<b>c：</b>d"),
-    "an ideograph with a variant": ("**葛\U000e0100**(地名)", "<b>葛\U000e0100</b>(地名)"),
-    "a wide quotation mark": ("**‘\ufe01你好’\ufe01**他说", "<b>‘\ufe01你好’\ufe01</b>他说"),
+    "an ideograph with a variant": ("葛\U000e0100**(地名)**", "葛\U000e0100<b>(地名)</b>"),
+    "a character with a variant": ("中\ufe00**(x)**很", "中\ufe00<b>(x)</b>很"),
+    "a wide quotation mark": ("**‘\ufe01你好’\ufe01**Qwen说", "<b>‘\ufe01你好’\ufe01</b>Qwen说"),
     "emoji are no letters": ("**a.**🎉 b**", "<b>a.</b>🎉 b**"),
 }
 
@@ -78,6 +79,16 @@ EMPHASIS = {
 @pytest.mark.parametrize(("text", "shown"), EMPHASIS.values(), ids=list(EMPHASIS))
 def test_emphasis_begins_and_ends_where_its_writer_meant(show: Show, text: str, shown: str) -> None:
     assert show(text) == shown.replace("<b></b>", "")
+
+
+@case(STARS, Way.WINDOW, report="future-os#675", before="failed")
+def test_no_half_mark_is_seen_while_an_answer_streams() -> None:
+    stream = MarkdownStream()
+    for character in "含**「重点」**内容，**提示：**正文 **x** H<sub>2</sub>O, <kbd>Q</kbd>, a<br>b":
+        (block,) = stream.feed(character).open or (None,)
+        shown = "".join(child.content for child in (block.tokens[1].children or [])) if block else ""
+        assert "*" not in shown
+        assert "<" not in shown
 
 
 LINKS = {
@@ -109,14 +120,14 @@ TAGGED = {
     "glow#162": (_TABLE + "| foo<br>bar<br />foo | <BR/>x |", "a\nb\nfoo\nbar\nfoo\n\nx"),
     "pi#3962": (_TABLE + "| one <br/> two | - a<br>- b |", "a\nb\none\ntwo\n- a\n- b"),
     "in a paragraph": ("one<br>two<br/>\nthree", "one\ntwo\nthree"),
-    "a sentence of the tag": ("Use the <br> tag or \"<br>\" for it.", "Use the <br> tag or \"<br>\" for it."),
-    "in code": (_TABLE + "| `<br>` | `a<sub>b</sub>` |", "a\nb\n<kbd><br></kbd>\n<kbd>a<sub>b</sub></kbd>"),
+    "a sentence of the tag": ("Use the <br> tag or \"<br>\" for it.", "Use the &lt;br> tag or \"&lt;br>\" for it."),
+    "in code": (_TABLE + "| `<br>` | `a<sub>b</sub>` |", "a\nb\n<kbd>&lt;br></kbd>\n<kbd>a&lt;sub>b&lt;/sub></kbd>"),
     "mark-sharp#55": ("H<sub>2</sub>O, E = mc<sup>2</sup>", "H<sub>2</sub>O, E = mc<sup>2</sup>"),
     "askbot-devel#529": ("<kbd>Ctrl</kbd>+<kbd>C</kbd>", "<kbd>Ctrl</kbd>+<kbd>C</kbd>"),
     "emphasis inside": ("x<sup>**2**n</sup>", "x<b><sup>2</sup></b><sup>n</sup>"),
-    "other tags": ("<b>x</b> <u>y</u> <script>z</script> <sub a=1>w</sub>",) * 2,
-    "never closed": ("a <sub>b and <sup> </sup>c",) * 2,
-    "entities stay": ("&lt;br&gt; and \\<br>", "<br> and <br>"),
+    "other tags": ("<b>x</b> <u>y</u> <sub a=1>w</sub>", "&lt;b>x&lt;/b> &lt;u>y&lt;/u> &lt;sub a=1>w&lt;/sub>"),
+    "never closed": ("a <sub>b and <sup> </sup>c", "a &lt;sub>b and &lt;sup> &lt;/sup>c"),
+    "entities stay": ("&lt;br&gt; and \\<br>", "&lt;br> and &lt;br>"),
 }  # fmt: skip
 
 
@@ -137,6 +148,9 @@ NESTED = {
     "a longer inner fence": "```markdown\n````py\n```\n````\nend\n```",
     "no fence inside": "```markdown\n# Title\n\n**x**\n```",
     "a long one": "```markdown\n" + "".join(f"# Part {n}\n\n```python\nx = {n}\n```\n\n" for n in range(400)) + "```",
+    "a long one of bare fences": "```markdown\n"
+    + "".join(f"Example {n}:\n```\nx = {n}\n```\n" for n in range(400))
+    + "```",
     "a long inner one": "```markdown\n```python\n" + "".join(f"x{n} = {n}\n" for n in range(2_000)) + "```\nend\n```",
 }
 

@@ -37,6 +37,23 @@ def closing_fence(first_line: str, text: str) -> int | None:
     return None
 
 
+def safe_cut(first_line: str, text: str, cut: int) -> int:
+    """Return `cut`, or the next place before it where a code block can be split; 0 if there is none.
+
+    What a bare fence means depends on the lines beside it, so they stay together. Inside of an inner block it ends it.
+    """
+    unsafe: set[int] = set()
+    before = -1
+    for start, inside in _states(first_line, text):
+        if before == 0:
+            unsafe |= {start, text.find("\n", start) + 1}
+        before = inside
+    while cut in unsafe:
+        cut = text.rfind("\n", 0, max(0, cut - 1)) + 1
+        unsafe.discard(0)
+    return cut
+
+
 def first_line_of_rest(first_line: str, text: str, cut: int) -> str:
     """Return the first line for the rest of a code block that is split at `cut` of `text`."""
     inside = 0

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import msgspec
 from markdown_it.token import Token
 
-from qwendesk.chat.markdown_rules.nested_fences import MARKDOWN_FENCE, first_line_of_rest
+from qwendesk.chat.markdown_rules.nested_fences import MARKDOWN_FENCE, first_line_of_rest, safe_cut
 from qwendesk.chat.markdown_rules.tags import BREAK
 
 # A paragraph, quote or code with more characters is split at a suitable place.
@@ -32,7 +32,6 @@ _MAX_ATTEMPTS = 100
 TABLE_CELLS = 48
 _MAX_CELL_LENGTH = 60
 _FENCE = re.compile(r" {0,3}+(`{3,}+|~{3,}+)([^\n]*+)\n")
-_FENCE_BEGINS = re.compile(r" {0,3}(?:```|~~~)")
 _DELIMITERS = re.compile(r"[-:| \t]+")
 _PLAIN = re.compile(r"[^\W\d_]|[\"'(\d]")
 _LIST_ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])(?:\s|$)")
@@ -97,14 +96,12 @@ def _cut_code(source: str, fence: re.Match[str]) -> tuple[str, str] | None:
 
 
 def _cut_at(fence: re.Match[str], code: str, cut: int) -> tuple[str, str]:
-    """Return code in two pieces. Markdown isn't split beside a fence, whose meaning depends on its neighbours."""
+    """Return code in two pieces. The second one of Markdown names the inner fence that is open where it begins."""
     if not MARKDOWN_FENCE.match(fence[0]):
         return fence[0] + code[:cut], fence[0] + code[cut:]
-    better = cut
-    while better and any(_FENCE_BEGINS.match(code, at) for at in (better, code.rfind("\n", 0, better - 1) + 1)):
-        better = code.rfind("\n", 0, better - 1) + 1
-    cut = better or cut
-    return fence[0] + code[:cut], first_line_of_rest(fence[0].rstrip("\n"), code, cut) + "\n" + code[cut:]
+    first_line = fence[0].rstrip("\n")
+    cut = safe_cut(first_line, code, cut) or cut
+    return fence[0] + code[:cut], first_line_of_rest(first_line, code, cut) + "\n" + code[cut:]
 
 
 def _between_statements(code: str) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from qwendesk.chat.markdown_rules.nested_fences import MARKDOWN_FENCE, closing_fence
+from qwendesk.chat.markdown_rules.cjk import is_cjk
 from qwendesk.chat.view.answer.block_splitter import (
     LONG_LIST,
     PANEL_ROWS,
@@ -26,7 +26,7 @@ _FENCE_OPENS = re.compile(r"^ {0,3}+(`{3,}+|~{3,}+)([^\n]*+)\n")
 _TABLE_ROW = re.compile(r"^ {0,3}\|.*$")
 _DELIMITER_PART = re.compile(r"^[ |:-]*$")
 # An incomplete last line that may still become various blocks: a mark alone, or a fence without its language.
-_HALF_TAG = re.compile(r"</?(?:br?|br\s*/|s|su|su[bp]|k|kb|kbd)?$", re.IGNORECASE)
+_HALF_TAG = re.compile(r"</?(?:br?|br\s*/|s|su|su[bp]|k|kb|kbd)?$|<(?:su[bp]|kbd)>$", re.IGNORECASE)
 _OPEN_TAG = re.compile(r"<(su[bp]|kbd)>(?!.*</\1>)[^<\n]*$", re.IGNORECASE)
 _UNDECIDED = re.compile(r"\s*(`{1,2}|~{1,2}|[*_-]{1,2}|#{1,6}|\d{1,9}[.)]?|[-+*] ?|`{3,}[^`]*|~{3,}[^~]*)")
 # Number of characters of a long text that are processed at once.
@@ -190,8 +190,6 @@ class MarkdownStream:
         opening = _FENCE_OPENS.match(self._tail)
         if opening is None or (opening[1][0] == "`" and "`" in opening[2]):
             return False
-        if MARKDOWN_FENCE.match(opening[0]):
-            return closing_fence(opening[0].rstrip(), self._tail[opening.end() :]) is None
         mark = re.escape(opening[1][0])
         closing = re.compile(rf"^ {{0,3}}{mark}{{{len(opening[1])},}}[ \t]*$", re.MULTILINE)
         return closing.search(self._tail, opening.end()) is None
@@ -282,11 +280,19 @@ def _close_spans(text: str) -> str:
         return head + (tail[:-1] if tail.endswith("`") else tail + "`")
     if re.search(r"(?:^|\s)[*_~]{1,3}$", tail):
         tail = tail.rstrip("*_~")
+    tail = _without_opening_mark(tail)
     for mark in ("**", "~~"):
         if without_code.count(mark) % 2 and tail.count(mark) % 2:
             tail = tail.rstrip().removesuffix("*") + mark
     open_tag = _OPEN_TAG.search(tail)
     return head + (f"{tail}</{open_tag[1]}>" if open_tag else tail)
+
+
+def _without_opening_mark(text: str) -> str:
+    """Return `text` without the mark at its end that begins emphasis behind a Chinese character."""
+    words = text.rstrip("*_~")
+    begins = 0 < len(text) - len(words) <= 3 and is_cjk(words[-1:] or " ") and words.count("**") % 2 == 0
+    return words if begins else text
 
 
 def _is_list(block: MarkdownBlock) -> bool:

@@ -1,4 +1,7 @@
-"""What an answer shows, with tags for its formats: "<b>", "<i>", "<s>", "<sub>", "<sup>", "<kbd>" and "<a>"."""
+"""What an answer shows, with tags for its formats: "<b>", "<i>", "<s>", "<sub>", "<sup>", "<kbd>" and "<a>".
+
+A "<" of the text itself is "&lt;".
+"""
 
 from PySide6.QtGui import QFont, QTextCharFormat, QTextDocument
 
@@ -32,7 +35,7 @@ def _of_document(document: QTextDocument) -> str:
 
 
 def _tagged(text: str, form: QTextCharFormat) -> str:
-    text = text.replace("\u2028", "\n")
+    text = text.replace("\u2028", "\n").replace("<", "&lt;")
     tags = {
         "b": form.fontWeight() >= QFont.Weight.Bold,
         "i": form.fontItalic(),
