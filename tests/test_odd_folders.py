@@ -106,7 +106,7 @@ async def test_chats_with_pictures_are_kept_exported_and_imported(home: Path, pi
 
     other = await ChatsKit(home / "other").start()
     report = await ExchangeService(other.chat_list).import_from(exported["json"])
-    assert (report.chats, report.left_out_pictures) == (1, 0)
+    assert (report.chats, report.left_out.pictures) == (1, 0)
     await other.chat_list.close()
 
 

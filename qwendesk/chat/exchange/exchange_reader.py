@@ -1,13 +1,14 @@
-"""Reads a file to be imported, in pieces: QwenDesk's JSON, ChatGPT's JSON or ChatGPT's ZIP. Blocks."""
+"""Reads a file to be imported, in pieces: JSON of QwenDesk or another program, or a ZIP of it. Blocks."""
 
 import io
+import re
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from qwendesk.chat.exchange.chatgpt import read_chatgpt_chats, read_chatgpt_head
-from qwendesk.chat.exchange.json_stream import BadJson, FileTooLong, JsonStream
+from qwendesk.chat.exchange.foreign_chats import CHATGPT, LM_STUDIO, OPEN_WEBUI, read_foreign_chats, read_foreign_head
+from qwendesk.chat.exchange.json_stream import BadJson, FileTooLong, JsonStream, Readable
 from qwendesk.chat.exchange.own_json import read_head, read_own_chats
 from qwendesk.chat.exchange.pictures import ImportedPictures
 from qwendesk.chat.exchange.values import (
@@ -21,7 +22,8 @@ from qwendesk.chat.exchange.values import (
 )
 from qwendesk.chat.exchange.zip_pictures import (
     UNREADABLE,
-    NoPictures,
+    EmbeddedPictures,
+    Pictures,
     ZipPictures,
     archive_directory_bytes,
     open_member,
@@ -32,6 +34,13 @@ from qwendesk.core.translation import tr
 from qwendesk.core.units import show_bytes
 
 _IN_ZIP = "conversations.json"
+# The files with chats in a ZIP: ChatGPT's, which are several since 2026 (chatgpt-data-viewer#1), Open WebUI's, or
+# LM Studio's, one for each chat.
+_WITH_CHATS = re.compile(
+    r"conversations(-\d{1,6})?\.json|chat-export-[^/]{1,200}\.json|(?!\._)[^/]{1,200}\.conversation\.json"
+)
+# Fields of QwenDesk's own format, of which others have none.
+_OWN = ("format", "chats")
 
 
 class ExchangeReader:
@@ -45,6 +54,7 @@ class ExchangeReader:
         self._pictures = pictures
         self._max_bytes = max_bytes
         self._position: Callable[[], int] = lambda: 0
+        self._is_own = False
         self.folders: tuple[Folder, ...] = ()
         """Set by `check`."""
         with ExitStack() as undo, self._translated_errors():
@@ -67,42 +77,64 @@ class ExchangeReader:
 
     def check(self) -> Iterator[None]:
         """Read the whole file, its pictures and folders. Yield from time to time, so that it can be stopped."""
-        with self._translated_errors(), self._stream() as stream:
-            if stream.peek() == b"[":
-                yield from read_chatgpt_head(stream)
-            elif stream.peek() == b"{":
-                for folders in read_head(stream, self._pictures):
-                    self.folders = folders
-                    yield
-            else:
-                raise BadExchange(tr("Chats not imported"), tr(NOT_AN_EXPORT))
+        with self._translated_errors():
+            self._is_own = self._archive is None and self._looks_own()
+            for stream in self._streams():
+                if self._is_own:
+                    for folders in read_head(stream, self._pictures):
+                        self.folders = folders
+                        yield
+                elif stream.peek() in (b"[", b"{"):
+                    yield from read_foreign_head(stream)
+                else:
+                    raise BadExchange(tr("Chats not imported"), tr(NOT_AN_EXPORT))
 
     def chats(self) -> Iterator[ReadChat]:
         """Yield the chats of a checked file."""
-        with self._translated_errors(), self._stream() as stream:
-            if stream.peek() == b"{":
-                yield from read_own_chats(stream, self._pictures)
-                return
-            pictures = NoPictures() if self._archive is None else ZipPictures(self._archive, self._pictures)
+        with self._translated_errors():
             any_chat = any_unreadable = False
-            for read in read_chatgpt_chats(stream, pictures):
+            for read in self._chats():
                 is_unreadable = read.problem == "unreadable"
                 any_chat, any_unreadable = any_chat or not is_unreadable, any_unreadable or is_unreadable
                 yield read
-            if any_unreadable and not any_chat:
+            if any_unreadable and not any_chat and not self._is_own:
                 raise BadExchange(tr("Chats not imported"), tr(NOT_AN_EXPORT))
 
-    @contextmanager
-    def _stream(self) -> Iterator[JsonStream]:
-        with ExitStack() as undo:
-            if self._archive is not None:
-                member = undo.enter_context(open_member(self._archive, self._member(self._archive)))
-                stream = JsonStream(member, self._max_bytes)
+    def _chats(self) -> Iterator[ReadChat]:
+        pictures: Pictures = EmbeddedPictures(self._pictures)
+        if self._archive is not None:
+            pictures = ZipPictures(self._archive, self._pictures)
+        for stream in self._streams():
+            if self._is_own:
+                yield from read_own_chats(stream, self._pictures)
             else:
-                self._file.seek(0)
-                stream = JsonStream(self._file, self._max_bytes)
-            self._position = lambda: stream.position
-            yield stream
+                yield from read_foreign_chats(stream, pictures)
+
+    def _looks_own(self) -> bool:
+        """Return whether the file is an object without the fields of other programs."""
+        (stream,) = self._streams()
+        if stream.peek() != b"{":
+            return False
+        fields = (key for key in stream.members() if key in (*_OWN, CHATGPT, OPEN_WEBUI, LM_STUDIO))
+        return next(fields, "format") in _OWN
+
+    def _streams(self) -> Iterator[JsonStream]:
+        """Yield each file with chats, which is open until the next one."""
+        if self._archive is None:
+            self._file.seek(0)
+            yield self._begun(self._file, self._max_bytes)
+            return
+        bytes_left = self._max_bytes
+        for member in self._members(self._archive):
+            with open_member(self._archive, member) as file:
+                stream = self._begun(file, bytes_left)
+                yield stream
+                bytes_left -= stream.position
+
+    def _begun(self, file: Readable, limit_bytes: int) -> JsonStream:
+        stream = JsonStream(file, limit_bytes)
+        self._position = lambda: stream.position
+        return stream
 
     def _opened_archive(self) -> zipfile.ZipFile:
         size = archive_directory_bytes(self._file)
@@ -112,11 +144,12 @@ class ExchangeReader:
             raise BadExchange(tr("File too large"), sentence)
         return zipfile.ZipFile(self._file)
 
-    def _member(self, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
-        for member in archive.infolist():
-            if member.filename.rpartition("/")[2] == _IN_ZIP:
-                self._refuse_above_limit(member.file_size)
-                return member
+    def _members(self, archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+        """Return the files with chats, in the order of their names."""
+        members = [each for each in archive.infolist() if _WITH_CHATS.fullmatch(each.filename.rpartition("/")[2])]
+        self._refuse_above_limit(sum(member.file_size for member in members))
+        if members:
+            return sorted(members, key=lambda member: member.filename)
         if any(name.lower().endswith(READING_ENDINGS) for name in archive.namelist()):
             raise BadExchange(tr("Chats not imported"), tr(FOR_READING))
         raise BadExchange(tr("Chats not imported"), tr("{0} doesn't contain {1}.", self._name, _IN_ZIP))
@@ -137,7 +170,7 @@ class ExchangeReader:
             sentence = tr("{0} contains more than {1} of chats, which is the limit.", self._name, limit)
             raise BadExchange(tr("File too large"), sentence) from error
         except BadJson as error:
-            sentence = tr("{0} is damaged, or not an export of QwenDesk or ChatGPT.", self._name)
+            sentence = tr("{0} is damaged, or not an export of chats.", self._name)
             raise BadExchange(tr("Chats not imported"), sentence) from error
         except UNREADABLE as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else error

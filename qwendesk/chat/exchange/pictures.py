@@ -44,16 +44,26 @@ def picture_bytes(image: ImagePart) -> bytes:
         return b""
 
 
+_MARKS = (
+    (b"\x89PNG", ".png"), (b"\xff\xd8\xff", ".jpg"), (b"GIF8", ".gif"), (b"BM", ".bmp"), (b"RIFF", ".webp"),
+    (b"II*\x00", ".tiff"), (b"MM\x00*", ".tiff"),
+)  # fmt: skip
+
+
 def picture_ending(content: bytes) -> str:
     """Return the file name ending for a picture, by its first bytes; "" if it isn't a picture."""
-    marks = ((b"\x89PNG", ".png"), (b"\xff\xd8\xff", ".jpg"), (b"GIF8", ".gif"), (b"BM", ".bmp"), (b"RIFF", ".webp"))
-    return next((ending for mark, ending in marks if content.startswith(mark)), "")
+    if content[4:12] in (b"ftypavif", b"ftypavis"):
+        return ".avif"
+    return next((ending for mark, ending in _MARKS if content.startswith(mark)), "")
+
+
+# What browsers draw, as it is called in media types.
+_DRAWN = {".png": "png", ".jpg": "jpeg", ".gif": "gif", ".bmp": "bmp", ".webp": "webp", ".avif": "avif"}
 
 
 def data_url(content: bytes) -> str:
     """Return a `data:` URL for a picture in a web page; "" if browsers can't draw it."""
-    kinds = ((b"\x89PNG", "png"), (b"\xff\xd8\xff", "jpeg"), (b"GIF8", "gif"), (b"BM", "bmp"))
-    kind = next((name for mark, name in kinds if content.startswith(mark)), "")
-    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
-        kind = "webp"
+    kind = _DRAWN.get(picture_ending(content), "")
+    if kind == "webp" and content[8:12] != b"WEBP":
+        return ""
     return f"data:image/{kind};base64,{base64.b64encode(content).decode()}" if kind else ""

@@ -101,7 +101,7 @@ class ExchangeService:
             already_here=report.already_here + sum(read.chat is not None for read in group) - len(fresh),
             unreadable=report.unreadable + sum(read.problem == "unreadable" for read in group),
             too_large=report.too_large + sum(read.problem == "too_large" for read in group),
-            left_out_pictures=report.left_out_pictures + sum(read.left_out_pictures for read in group),
+            left_out=sum((read.left_out for read in group), report.left_out),
         )
 
     def _find_folders(self, folders: Iterable[Folder], chats: Iterable[ExchangedChat], ids: dict[str, str]) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Literal, TypeVar
 
 import msgspec
+from msgspec.structs import astuple
 
 from qwendesk.chat.exchange.json_stream import JsonStream, ValueTooLong
 from qwendesk.core.chats import ChatSummary
@@ -11,7 +12,7 @@ from qwendesk.core.conversation import ChatTree
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.number_format import show_count
-from qwendesk.core.translation import mark, tr_n
+from qwendesk.core.translation import join_list, join_sentences, mark, tr, tr_n
 from qwendesk.core.units import GIB, MIB, show_bytes
 
 ExportFormat = Literal["markdown", "markdown_thoughts", "json", "html"]
@@ -24,14 +25,42 @@ class ExchangedChat(msgspec.Struct, frozen=True):
     tree: ChatTree
 
 
+class LeftOut(msgspec.Struct, frozen=True):
+    """Numbers of what chats of other programs hold or refer to and what is not imported."""
+
+    pictures: int = 0
+    """Missing from the export, too large, not a picture, or made by a tool."""
+    recordings: int = 0
+    files: int = 0
+    tool_messages: int = 0
+    """Calls, their results, and messages of unknown kinds."""
+
+    def __add__(self, other: "LeftOut") -> "LeftOut":
+        return LeftOut(*(ours + theirs for ours, theirs in zip(astuple(self), astuple(other), strict=True)))
+
+    @property
+    def sentence(self) -> str:
+        """What was left out, as text for the user; "" for nothing."""
+        found = join_list(
+            (
+                tr_n("{0} picture", "{0} pictures", self.pictures) if self.pictures else "",
+                tr_n("{0} recording", "{0} recordings", self.recordings) if self.recordings else "",
+                tr_n("{0} file", "{0} files", self.files) if self.files else "",
+                tr_n("{0} message of a tool", "{0} messages of tools", self.tool_messages)
+                if self.tool_messages
+                else "",
+            )
+        )
+        return tr("Not imported: {0}.", found) if found else ""
+
+
 class ReadChat(msgspec.Struct, frozen=True):
     """A chat that was read from a file to be imported."""
 
     chat: ExchangedChat | None = None
     """None if it can't be read or has no message."""
     problem: Literal["", "unreadable", "too_large"] = ""
-    left_out_pictures: int = 0
-    """Number of pictures that are not imported: missing from the ZIP, too large, not a picture, or made by a tool."""
+    left_out: LeftOut = LeftOut()
 
 
 class ImportReport(msgspec.Struct, frozen=True):
@@ -41,8 +70,11 @@ class ImportReport(msgspec.Struct, frozen=True):
     messages: int = 0
     already_here: int = 0
     unreadable: int = 0
-    left_out_pictures: int = 0
     too_large: int = 0
+    left_out: LeftOut = LeftOut()
+
+    def __add__(self, other: "ImportReport") -> "ImportReport":
+        return ImportReport(*(ours + theirs for ours, theirs in zip(astuple(self), astuple(other), strict=True)))
 
     @property
     def sentence(self) -> str:
@@ -69,18 +101,12 @@ class ImportReport(msgspec.Struct, frozen=True):
                     *limits,
                 )
             )
-        if self.left_out_pictures:
-            parts.append(
-                tr_n(
-                    "Skipped {0} picture of ChatGPT's export.",
-                    "Skipped {0} pictures of ChatGPT's export.",
-                    self.left_out_pictures,
-                )
-            )
-        return " ".join(parts)
+        return join_sentences(*parts, self.left_out.sentence)
 
 
-NOT_AN_EXPORT = mark("QwenDesk can't import this. Choose a JSON export. It may come from QwenDesk or ChatGPT.")
+NOT_AN_EXPORT = mark(
+    "QwenDesk can't import this. Choose an export of QwenDesk, ChatGPT or Open WebUI, or a conversation of LM Studio."
+)
 # A heading in an answer looks there like the next message, and pictures and other versions are missing.
 FOR_READING = mark(
     "Chats exported as Markdown or as a web page are for reading and can't be imported. Export them as JSON, which "
@@ -100,7 +126,7 @@ MAX_CHAT_BYTES = 128 * MIB
 MAX_MESSAGES = 200_000
 # Per message in QwenDesk's own format, including its documents.
 MAX_MESSAGE_BYTES = 64 * MIB
-# Per message in ChatGPT's format, which is decoded without a schema: a byte of JSON can take 30 bytes in memory.
+# Per message in formats of others, which are decoded without a schema: a byte of JSON can take 30 bytes in memory.
 MAX_FOREIGN_MESSAGE_BYTES = 8 * MIB
 # Per small value, such as a title, a time or the settings of a chat.
 MAX_SMALL_VALUE_BYTES = MIB

@@ -1,4 +1,4 @@
-"""The ZIP of a ChatGPT export, read within limits, and the pictures in it by the pointers in messages. Blocks.
+"""The pictures of messages: in the ZIP of a ChatGPT export, read within limits, or in a JSON file itself. Blocks.
 
 Names in the archive are only compared and never used as paths: pictures are written under their hashes.
 """
@@ -12,6 +12,7 @@ from io import SEEK_END
 from typing import BinaryIO, Protocol
 
 from qwendesk.chat.exchange.pictures import ImportedPictures, picture_ending
+from qwendesk.core.json_decoding import decode_base64
 from qwendesk.core.messages import ImagePart
 from qwendesk.core.translation import tr
 from qwendesk.core.units import MIB
@@ -76,14 +77,31 @@ class Pictures(Protocol):
     """Finds the pictures of messages."""
 
     def find(self, pointer: str) -> ImagePart | str:
-        """Return the picture of a pointer such as "file-service://file-Ab12", or a sentence to show in its place."""
+        """Return the picture of a pointer such as "file-service://file-Ab12", or a sentence to show in its place.
+
+        Raises OSError if it can't be written.
+        """
 
 
-class NoPictures:
-    """Finds no picture, because a JSON file without its ZIP has none."""
+class EmbeddedPictures:
+    """Finds the pictures that a JSON file has in itself, as data URLs."""
 
-    def find(self, _pointer: str) -> ImagePart | str:
-        return NOT_THERE
+    def __init__(self, imported: ImportedPictures) -> None:
+        self._imported, self._bytes_left = imported, MAX_BYTES_IN_ALL
+
+    def find(self, pointer: str) -> ImagePart | str:
+        if not pointer.startswith("data:image/"):
+            return NOT_THERE
+        try:
+            content = decode_base64(pointer)
+        except ValueError:
+            return NO_PICTURE
+        if not picture_ending(content):
+            return NO_PICTURE
+        if len(content) > self._bytes_left:
+            return TOO_LARGE
+        self._bytes_left -= len(content)
+        return self._imported.add(content)
 
 
 class ZipPictures:

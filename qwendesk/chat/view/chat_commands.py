@@ -1,6 +1,6 @@
 """The commands of the chat page, with the dialogs for exporting and importing chats."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -15,11 +15,11 @@ from qwendesk.core.conversation import Turn
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.translation import mark, tr, tr_n
 from qwendesk.widgets.actions import ActionId
-from qwendesk.widgets.file_dialogs import ask_for_file, ask_where_to_save
+from qwendesk.widgets.file_dialogs import ask_for_files, ask_where_to_save
 from qwendesk.widgets.tasks import window_tasks
 
 if TYPE_CHECKING:
-    from qwendesk.chat.exchange.values import ExportFormat
+    from qwendesk.chat.exchange.values import ExportFormat, ImportReport
 
 
 class ChatTransfer(QObject):
@@ -48,12 +48,12 @@ class ChatTransfer(QObject):
         ask_where_to_save(self._sidebar.window(), "chats.export_dialog", tr("Export chats"), name, export)
 
     def ask_import(self) -> None:
-        filters = [tr("QwenDesk or ChatGPT exports (*.json *.zip)"), tr("All files (*)")]
+        filters = [tr("Chats of QwenDesk, ChatGPT, Open WebUI, LM Studio (*.json *.zip)"), tr("All files (*)")]
 
-        def import_from(path: str) -> None:
-            self._tasks.start(self._import(Path(path)), self._sidebar)
+        def import_from(paths: Sequence[str]) -> None:
+            self._tasks.start(self._import(list(map(Path, paths))), self._sidebar)
 
-        ask_for_file(self._sidebar.window(), "chats.import_dialog", tr("Import chats"), filters, import_from)
+        ask_for_files(self._sidebar.window(), "chats.import_dialog", tr("Import chats"), filters, import_from)
 
     async def _export(self, path: Path, kind: "ExportFormat", chat_ids: tuple[str, ...]) -> None:
         try:
@@ -64,16 +64,18 @@ class ChatTransfer(QObject):
             self._sidebar.show_message(tr_n("Exported {0} chat to {1}", "Exported {0} chats to {1}", count, path.name))
             self.recovered.emit(*self._failure)
 
-    async def _import(self, path: Path) -> None:
-        self._sidebar.show_message(tr("Importing {0}…", path.name))
+    async def _import(self, paths: Sequence[Path]) -> None:
+        """Import the chats of these files, up to the first one that can't be imported."""
+        reports: list[ImportReport] = []
         try:
-            report = await self._services.transfer.import_from(path)
+            for path in paths:
+                self._sidebar.show_message(tr("Importing {0}…", path.name))
+                reports.append(await self._services.transfer.import_from(path))
         except QwenDeskError as error:
-            self._sidebar.show_message("")
             self._fail(error)
         else:
-            self._sidebar.show_message(report.sentence)
             self.recovered.emit(*self._failure)
+        self._sidebar.show_message(sum(reports[1:], reports[0]).sentence if reports else "")
 
     def _fail(self, error: QwenDeskError) -> None:
         self._failure = error.title, error.sentence

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from qwendesk.chat.exchange import chatgpt, service, values
+from qwendesk.chat.exchange import foreign_tree, service, values
 from qwendesk.chat.exchange.exchange_reader import ExchangeReader
 from qwendesk.chat.exchange.pictures import ImportedPictures
 from qwendesk.chat.exchange.values import BadExchange, ImportReport
@@ -229,7 +229,7 @@ def test_shown_path_of_a_long_chat_is_copied_once(monkeypatch: pytest.MonkeyPatc
 
 async def test_reasoning_shared_by_branches_is_bounded(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each answer repeats the reasoning before it: 1,000 answers after 1 MB of it were 1 GB."""
-    monkeypatch.setattr(chatgpt, "MAX_REASONING_CHARACTERS", 1000)
+    monkeypatch.setattr(foreign_tree, "MAX_REASONING_CHARACTERS", 1000)
     thoughts = {"content_type": "thoughts", "thoughts": [{"content": "x" * 400}]}
     answers = [gpt_node(f"a{n}", "t", "assistant", "Because.") for n in range(5)]
 

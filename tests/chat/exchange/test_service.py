@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from qwendesk.chat.exchange.service import file_stem
-from qwendesk.chat.exchange.values import BadExchange, ExportFormat, ImportReport
+from qwendesk.chat.exchange.values import BadExchange, ExportFormat, ImportReport, LeftOut
 from qwendesk.chat.tree_edits import new_id
 from qwendesk.core.chats import ChatSettings, ChatSummary, Folder
 from qwendesk.core.conversation import ChatNode, ChatTree
@@ -223,8 +223,9 @@ async def test_chatgpt_import_keeps_branches_reasoning_and_the_shown_path(kit: K
         current_node="a",
     )
 
-    assert await kit.import_value([chat]) == ImportReport(chats=1, messages=3)
+    report = await kit.import_value([chat])
 
+    assert report == ImportReport(chats=1, messages=3, left_out=LeftOut(tool_messages=2))
     path = (await kit.tree()).path()
     assert [(each.message.role, each.message.text, each.message.reasoning) for each in path] == [
         ("user", "Why?", ""),

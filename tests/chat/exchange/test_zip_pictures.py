@@ -52,7 +52,7 @@ async def test_pictures_of_a_chatgpt_zip_are_imported(kit: Kit, tmp_path: Path) 
     assert [image.sha256 for image in second.message.images] == [SHA]
     assert second.message.text == NOT_THERE
     assert third.message.text == f"{NOT_THERE}\n{NO_PICTURE}\nOdd"
-    assert report.left_out_pictures == 4
+    assert report.left_out.pictures == 4
     assert "4 pictures" in report.sentence
     assert beside_the_attachments(tmp_path) == before
 

@@ -25,7 +25,7 @@ async def test_a_chat_is_exported_and_imported_again(qt_loop: object, chats: Cha
     await chats.desk.until(lambda: chats.titles == [])
     chats.desk.parts.chats.transfer.ask_import()
     dialog = chats.desk.find("chats.import_dialog", QFileDialog)
-    dialog.fileSelected.emit(str(tmp_path / "One.json"))
+    dialog.filesSelected.emit([str(tmp_path / "One.json")])
     dialog.close()
     await chats.desk.until(lambda: chats.titles == ["One"])
 
@@ -36,7 +36,7 @@ async def test_a_file_that_is_no_export_is_refused(qt_loop: object, chats: Chats
     (tmp_path / "bad.json").write_text("bad")
     chats.desk.parts.chats.transfer.ask_import()
     dialog = chats.desk.find("chats.import_dialog", QFileDialog)
-    dialog.fileSelected.emit(str(tmp_path / "bad.json"))
+    dialog.filesSelected.emit([str(tmp_path / "bad.json")])
     dialog.close()
 
     await chats.desk.until(lambda: chats.desk.is_shown("banner"))
