@@ -7,7 +7,7 @@ from pathlib import Path
 
 from qwendesk.cli.terminal import Interrupts, Terminal
 from qwendesk.core.errors import BadOption, QwenDeskError
-from qwendesk.core.json_decoding import decode_text
+from qwendesk.core.text_decoding import decode_text
 from qwendesk.core.translation import tr, tr_n
 from qwendesk.hub.catalog_updates import CatalogStore
 from qwendesk.models.pasted_report import add_reports, save_reports
@@ -66,7 +66,8 @@ def _text_of(file: str) -> str:
                 raw = opened.read(most_bytes)
     except OSError as error:
         raise QwenDeskError(tr("Not readable"), tr("{0} can't be read: {1}.", file, error.strerror or error)) from error
-    return decode_text(raw) or ""
+    decoded = decode_text(raw)
+    return "" if decoded is None else decoded.text
 
 
 def _list(_options: argparse.Namespace, terminal: Terminal, _interrupts: Interrupts) -> int:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 PastedKind = Literal["", "command", "modelfile", "model"]
 
 # Longer texts, in characters, are documents.
-_LONGEST = 8000
+LONGEST_COMMAND = 8000
 _MODELFILE = re.compile(r"(?:\s*#[^\n]*\n|\s*\n)*[ \t]*FROM[ \t]+\S+[ \t]*(?:\r?\n|$)", re.IGNORECASE)
 _OTHER_INSTRUCTION = re.compile(r"^[ \t]*(PARAMETER|SYSTEM|TEMPLATE|ADAPTER)[ \t]+\S", re.IGNORECASE | re.MULTILINE)
 _DOCKER_INSTRUCTION = re.compile(r"^[ \t]*(RUN|COPY|CMD|ENTRYPOINT|WORKDIR)[ \t]+\S", re.MULTILINE)
@@ -37,7 +37,7 @@ def command_name(text: str) -> str:
 def pasted_kind(text: str) -> PastedKind:
     """Return what `text` is as a whole. Prose about these programs, SQL, a Dockerfile or a path in code is ""."""
     text = text.strip()
-    if not text or len(text) > _LONGEST:
+    if not text or len(text) > LONGEST_COMMAND:
         return ""
     name = read_model_name(text)
     if name is not None:

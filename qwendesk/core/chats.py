@@ -97,6 +97,10 @@ class DraftFile(msgspec.Struct, frozen=True, omit_defaults=True):
     """For an image; see ImagePart."""
     pages: str = ""
     """Pages of a PDF attached as text: "1-3, 7"."""
+    encoding: str = ""
+    """Encoding that the user chose for a text, by Python's name."""
+    text: str = ""
+    """A pasted text; `path` is only its name then."""
 
 
 class SavedDraft(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Decodes JSON, text files and base64 that others have written. Encodes what they may read.
+"""Decodes JSON and base64 that others have written. Encodes what they may read.
 
 One function, so that nothing that JSON can hold surprises the code behind it: deep nesting, numbers that no float can
 have, half characters.
@@ -12,33 +12,8 @@ from urllib.parse import unquote
 
 import msgspec
 
-# Byte order marks at the beginning of a file, with their encodings.
-_ENCODINGS = (("\ufeff".encode(), "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 # From the alphabet for addresses to the ordinary one.
 _ALPHABET = str.maketrans("-_", "+/")
-# So much of a file tells whether it is text.
-HEAD_BYTES = 64 * 1024
-
-
-def decode_text(raw: bytes) -> str | None:
-    """Return the text of a file with plain line ends; None if it is no text."""
-    encoding = next((each for mark, each in _ENCODINGS if raw.startswith(mark)), "")
-    if not encoding and not is_text(raw[:HEAD_BYTES]):
-        return None
-    try:
-        text = raw.decode(encoding or "utf-8")
-    except UnicodeDecodeError:
-        # Probably an old Windows file. Nearly every byte is a character in this encoding.
-        text = raw.decode("cp1252", errors="replace")
-    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "")
-
-
-def is_text(head: bytes) -> bool:
-    """Return True if there is no zero byte and hardly any other control character."""
-    if any(head.startswith(mark) for mark, _ in _ENCODINGS):
-        return True
-    controls = sum(byte < 32 and byte not in b"\t\n\r\f\x1b" for byte in head)
-    return b"\x00" not in head and controls * 100 <= len(head)
 
 
 def decode_base64(text: str) -> bytes:

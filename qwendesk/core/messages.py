@@ -41,6 +41,8 @@ class DocumentPart(msgspec.Struct, frozen=True, tag="document"):
     """Number of pages of a PDF in the text."""
     tokens: int = 0
     """Token count from the engine when it was sent; 0 if unknown."""
+    encoding: str = ""
+    """Encoding in which the file was read, by Python's name, if that was guessed or chosen."""
 
     def quoted(self) -> str:
         """Return the name and the text in a Markdown fence that the text cannot close."""

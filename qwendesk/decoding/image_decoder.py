@@ -3,7 +3,7 @@
 import os
 import struct
 import warnings
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from PIL import Image, ImageFile, UnidentifiedImageError
 from PIL.PngImagePlugin import PngImageFile
@@ -18,7 +18,7 @@ from qwendesk.decoding.protocol import (
     fit_pixels,
 )
 
-FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "AVIF")
 _ORIENTATION = 0x0112
 # Bytes before the first chunk of a PNG file.
 _PNG_BEGIN = 8
@@ -53,7 +53,8 @@ def decode_image(file: BinaryIO, request: InspectImage | DecodeImage) -> tuple[I
         return refusal, b""
     kind = str(opened.format)
     exif = _exif_without_pixels(opened, file) if isinstance(request, InspectImage) else image.getexif()
-    orientation = exif.get(_ORIENTATION, 1)
+    # Pillow itself turns TIFF files, and states their size as they stand upright.
+    orientation = 1 if kind == "TIFF" else exif.get(_ORIENTATION, 1)
     upright = (height, width) if orientation in _SIDES_SWAPPED else (width, height)
     if isinstance(request, InspectImage):
         return ImageFacts(kind, *upright), b""
@@ -80,7 +81,8 @@ def _exif_without_pixels(image: ImageFile.ImageFile, file: BinaryIO) -> Image.Ex
 
 def _bytes_per_pixel(image: ImageFile.ImageFile) -> int:
     """Return the bytes of a pixel in the file or in memory, whichever is more."""
-    raw_mode = str(image.tile[0][3]) if image.tile else ""
+    arguments: object = image.tile[0][3] if image.tile else ""
+    raw_mode = str(arguments[0] if isinstance(arguments, tuple) else arguments)
     in_file = len(image.getbands()) * (2 if "16" in raw_mode else 1)
     # Pillow keeps these modes and uses 4 bytes for all others, palettes included.
     in_memory = {"1": 1, "L": 1, "I;16": 2}.get(image.mode, 4)
@@ -112,4 +114,13 @@ def _reduce(image: Image.Image, request: DecodeImage) -> Image.Image:
     if image.mode.startswith("I;16"):
         # Pillow's own conversion cuts values off at 255 instead of scaling the 16 bits.
         image = image.convert("I").point(lambda value: value * (1 / 256)).convert("L")
+    elif image.mode in ("I", "F"):
+        image = _stretched(image)
     return image.convert(mode)
+
+
+def _stretched(image: Image.Image) -> Image.Image:
+    """Return measurements, numbers of 32 bits in any range, as shades from the least to the most."""
+    least, most = (float(each) for each in cast("tuple[float, float]", image.getextrema()))
+    scale = 255 / (most - least) if most > least else 0.0
+    return image.convert("F").point(lambda value: value * scale - least * scale).convert("L")

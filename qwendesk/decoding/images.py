@@ -39,7 +39,10 @@ _TEXTS: Mapping[ImageErrorKind, tuple[str, str]] = MappingProxyType(
         ),
         "not_an_image": (
             mark("Unknown picture format"),
-            mark("QwenDesk can't open \"{0}\": it isn't a PNG, JPEG, WebP, GIF or BMP picture. Save it as one."),
+            mark(
+                "QwenDesk can't open \"{0}\": it isn't a PNG, JPEG, WebP, AVIF, GIF, TIFF or BMP picture. "
+                "Save it as one."
+            ),
         ),
         "too_many_pixels": (
             mark("Picture too large"),

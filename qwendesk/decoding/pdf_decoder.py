@@ -1,6 +1,7 @@
 """Reads and renders one PDF file with PDFium. Runs in the decoding process only."""
 
 import io
+import re
 from typing import Any, BinaryIO
 
 import pypdfium2
@@ -39,7 +40,7 @@ def _read_text(document: Any, request: ReadPdfText) -> tuple[DocumentText | Deco
     for number in request.pages or range(1, n_pages + 1):
         page = document[number - 1]
         text_page = page.get_textpage()
-        piece = text_page.get_text_bounded().replace("\r\n", "\n").replace("\r", "\n").strip()
+        piece = _with_whole_words(text_page.get_text_bounded().replace("\r\n", "\n").replace("\r", "\n")).strip()
         text_page.close()
         page.close()
         length += len(piece)
@@ -47,6 +48,18 @@ def _read_text(document: Any, request: ReadPdfText) -> tuple[DocumentText | Deco
             return DecodeRefusal(reason="too_much_text"), b""
         pieces.append(piece.encode("utf-8", "replace"))
     return DocumentText(tuple(map(len, pieces))), b"".join(pieces)
+
+
+# PDFium puts one of these for the hyphen at the end of a line, sometimes with the line break, and says no more of it.
+_LINE_HYPHEN = re.compile("[\x02\ufffe] ?\n?(?=(\\S?))")
+
+
+def _with_whole_words(text: str) -> str:
+    """Return a text with the words whole that a line break hyphenated.
+
+    Before a capital or a digit the hyphen stays: there it belongs to the word, as in COVID-19.
+    """
+    return _LINE_HYPHEN.sub(lambda found: "" if found[1].islower() else "-", text)
 
 
 def _render_page(page: Any, longest_side: int) -> bytes:

@@ -15,7 +15,7 @@ MOST_IMAGES = 8
 # Of all pictures of a result together.
 MOST_IMAGES_BYTES = 24 * 1024**2
 
-IMAGE_TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif")
+IMAGE_TYPES = ("image/png", "image/jpeg", "image/webp", "image/avif", "image/gif", "image/tiff")
 
 
 class StdioLaunch(msgspec.Struct, frozen=True, tag="stdio"):

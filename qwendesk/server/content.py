@@ -4,8 +4,10 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any
 
-from qwendesk.core.json_decoding import decode_base64, decode_text
+from qwendesk.chat.exchange.pictures import picture_ending
+from qwendesk.core.json_decoding import decode_base64
 from qwendesk.core.messages import ImagePart, Part, TextPart
+from qwendesk.core.text_decoding import decode_text
 from qwendesk.server.fields import Fields
 from qwendesk.server.refusals import BAD_PICTURE, Refused, bad_field
 
@@ -18,7 +20,6 @@ _CALLS = ("tool_use", "tool_result")
 # What only Anthropic's servers can read; so are the kinds that end like calls and results of their tools.
 _ELSEWHERE = ("redacted_thinking", "container_upload", "tool_reference", "compaction")
 _REASONING_FIELDS = ("reasoning_content", "reasoning", "thinking", "reasoning_text", "reasoning_details")
-_PICTURE_HEADS = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"BM")
 
 
 def read_content(body: Fields, name: str) -> Iterator[Part]:
@@ -84,10 +85,10 @@ def _read_document(part: Fields) -> Iterator[Part]:
         raise source.refuse("file_id" if source.has("file_id") else "type", sentence)
     source.any("media_type")
     data = read_base64(source.text(name), source.path(name))
-    text = None if data.startswith(b"%PDF") else decode_text(data)
-    if text is not None:
-        yield TextPart(f"{title}\n{text}\n".lstrip())
-    elif data.startswith(_PICTURE_HEADS):
+    decoded = None if data.startswith(b"%PDF") else decode_text(data)
+    if decoded is not None:
+        yield TextPart(f"{title}\n{decoded.text}\n".lstrip())
+    elif picture_ending(data):
         yield picture(source.text(name), source.path(name))
     else:
         raise source.refuse(name, "Only documents of plain text and pictures are read. Send the text of the document.")

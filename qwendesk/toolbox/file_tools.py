@@ -68,7 +68,7 @@ def read_file(
     `page`, the lines are those of that page of a PDF, or slide, sheet or chapter; otherwise of all of them together.
     """
     path = access.find(name)
-    lines = _lines(access, path, page)
+    lines, encoding = _lines(access, path, page)
     last = min(last or len(lines), len(lines), first + MOST_LINES - 1)
     if first > max(1, len(lines)) or first < 1 or last < first - 1:
         raise ToolError(f"{name} has {len(lines)} lines.")
@@ -77,10 +77,14 @@ def read_file(
     last = min(last, first - 1 + max(1, bisect_right(ends, room)))
     text = "\n".join(lines[first - 1 : last])[:room]
     is_all = first == 1 and last == len(lines) and len(text) < room
-    return text if is_all else f"{text}\n(lines {first} to {last} of {len(lines)})"
+    notes = [] if is_all else [f"(lines {first} to {last} of {len(lines)})"]
+    if encoding:
+        notes.append(f"(read as {encoding}, which is a guess)")
+    return "\n".join([text, *notes])
 
 
-def _lines(access: FolderAccess, path: Path, page: int) -> list[str]:
+def _lines(access: FolderAccess, path: Path, page: int) -> tuple[list[str], str]:
+    """Return the lines of a file or page, and the encoding if it was guessed. Raise ToolError."""
     name = access.shown(path)
     if path.is_dir():
         raise ToolError(f"{name} is a folder. List it with list_files.")
@@ -94,11 +98,11 @@ def _lines(access: FolderAccess, path: Path, page: int) -> list[str]:
     if page and unit:
         if page > len(parts):
             raise ToolError(f"{name} has {len(parts)} {unit}s.")
-        return list(parts[page - 1].lines)
+        return list(parts[page - 1].lines), ""
     if not unit:
-        return list(parts[0].lines)
+        return list(parts[0].lines), parts[0].encoding
     titles = (f"--- {unit} {part.at}{f' ({part.name})' if part.name else ''} ---" for part in parts)
-    return [line for title, part in zip(titles, parts, strict=True) for line in (title, *part.lines)]
+    return [line for title, part in zip(titles, parts, strict=True) for line in (title, *part.lines)], ""
 
 
 def _read_text(access: FolderAccess, path: Path, name: str) -> str:

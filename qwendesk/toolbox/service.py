@@ -333,7 +333,10 @@ def _limited(text: str, context: CallContext) -> str:
     return text if len(text) <= most else f"{text[:most]}\n(cut off: {len(text):,} characters in all)"
 
 
-_SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg", "image/webp": ".webp", "image/gif": ".gif"}
+_SUFFIXES = {
+    "image/png": ".png", "image/jpeg": ".jpg", "image/webp": ".webp", "image/avif": ".avif", "image/gif": ".gif",
+    "image/tiff": ".tiff",
+}  # fmt: skip
 # Pixels in which a picture is sent to the model: about 1,000 tokens.
 _LONGEST_SIDE = 1280
 # Pixels in which a picture is decoded to see whether that is possible.

@@ -9,6 +9,7 @@ from qwendesk.core.model_titles import model_title
 from qwendesk.core.number_format import show_count, show_decimal
 from qwendesk.core.paths import is_demo
 from qwendesk.core.stats import AnswerStats, StopReason
+from qwendesk.core.text_decoding import ENCODINGS
 from qwendesk.core.translation import tr, tr_n
 from qwendesk.core.units import show_elapsed, show_rate, show_tokens
 from qwendesk.engine.protocol import UNKNOWN_PROGRAM, LoadReport, PictureCost, ServedBy
@@ -181,16 +182,25 @@ def share_text(tokens: int, n_ctx: int) -> str:
     return tr_n("{0} token, {1}% of context", "{0} tokens, {1}% of context", tokens, _percent(tokens, n_ctx))
 
 
-def document_text(document: DocumentPart, *, with_tokens: bool = False) -> str:
-    """Return the length of a document, "12 pages" or "128 lines", and its tokens if `with_tokens` and known."""
+def document_text(document: DocumentPart) -> str:
+    """Return the length of a document, "12 pages" or "128 lines"."""
     if document.pages:
-        size = tr_n("{0} page", "{0} pages", document.pages)
-    else:
-        lines = document.text.count("\n") + (not document.text.endswith("\n"))
-        size = tr_n("{0} line", "{0} lines", lines)
-    if with_tokens and document.tokens:
-        return tr("{0} · {1}", size, tr_n("{0} token", "{0} tokens", document.tokens))
-    return size
+        return tr_n("{0} page", "{0} pages", document.pages)
+    lines = document.text.count("\n") + (not document.text.endswith("\n"))
+    return tr_n("{0} line", "{0} lines", lines)
+
+
+def document_facts(document: DocumentPart) -> str:
+    """Return the length of a document, its tokens if known, and its encoding if that was guessed or chosen."""
+    tokens = tr_n("{0} token", "{0} tokens", document.tokens) if document.tokens else ""
+    return " · ".join(filter(None, (document_text(document), tokens, encoding_text(document))))
+
+
+def encoding_text(document: DocumentPart) -> str:
+    """Return the encoding of a text if it was guessed or chosen, and how much it left unread: "Shift JIS"."""
+    _, name = ENCODINGS.get(document.encoding, ("", ""))
+    n_lost = document.text.count("\ufffd") if name else 0
+    return tr_n("{1}, {0} unreadable character", "{1}, {0} unreadable characters", n_lost, name) if n_lost else name
 
 
 def _percent(tokens: int, n_ctx: int) -> str:

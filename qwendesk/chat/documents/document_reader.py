@@ -7,8 +7,8 @@ from pathlib import Path, PurePath
 from qwendesk.chat.documents.pdf import pdf_text
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.input_files import FileTooLarge, open_regular, read_bounded
-from qwendesk.core.json_decoding import HEAD_BYTES, decode_text, is_text
 from qwendesk.core.messages import DocumentPart
+from qwendesk.core.text_decoding import HEAD_BYTES, decode_text, is_text
 from qwendesk.core.translation import tr
 from qwendesk.core.units import MIB, show_bytes
 from qwendesk.decoding.documents import UNITS, document_format, read_pieces
@@ -38,10 +38,11 @@ _NAMES_WITHOUT_ENDING: Mapping[str, str] = types.MappingProxyType(
 )
 
 
-def read_document(path: Path, pages: Sequence[int] = ()) -> DocumentPart:
+def read_document(path: Path, pages: Sequence[int] = (), encoding: str = "") -> DocumentPart:
     """Return the file as part of a question. For a PDF, `pages` are the pages to read; all if none is given.
 
-    Raises BadRequest if the file isn't text, is too large or can't be read.
+    `encoding` is that of a text, one of ENCODINGS; "" finds it. Raises BadRequest if the file isn't text, is too large
+    or can't be read.
     """
     name = path.name.encode("utf-8", "replace").decode()
     if is_pdf(path.name) and not path.is_dir():
@@ -62,7 +63,13 @@ def read_document(path: Path, pages: Sequence[int] = ()) -> DocumentPart:
         raise BadRequest(tr("File not readable"), sentence) from error
     if not raw.strip():
         raise BadRequest(tr("File is empty"), tr("{0} is empty.", path.name))
-    return DocumentPart(name, _decoded(path.name, raw), language=language_of(path.name) or "")
+    decoded = decode_text(raw, encoding)
+    if decoded is None:
+        sentence = tr(
+            "{0} is not a text file. You can attach pictures, PDF, Office documents, text and code.", path.name
+        )
+        raise BadRequest(tr("Not a text file"), sentence)
+    return DocumentPart(name, decoded.text, language=language_of(path.name) or "", encoding=decoded.encoding)
 
 
 def is_document(path: Path) -> bool:
@@ -92,11 +99,3 @@ def _document_text(path: Path) -> str:
     """Return the text of an Office document or e-book, with the names of its sheets above them."""
     pieces = read_pieces(path)
     return "\n\n".join("\n".join(filter(None, (piece.name, piece.text))) for piece in pieces if piece.text)
-
-
-def _decoded(name: str, raw: bytes) -> str:
-    text = decode_text(raw)
-    if text is None:
-        sentence = tr("{0} is not a text file. You can attach pictures, PDF, Office documents, text and code.", name)
-        raise BadRequest(tr("Not a text file"), sentence)
-    return text

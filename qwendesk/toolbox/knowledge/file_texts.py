@@ -10,7 +10,7 @@ import msgspec
 from qwendesk.core.citations import Unit
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.input_files import FileTooLarge, OnlineOnlyFile, OpenFile, read_bounded
-from qwendesk.core.json_decoding import HEAD_BYTES, decode_text, is_text
+from qwendesk.core.text_decoding import ENCODINGS, HEAD_BYTES, decode_text, is_text
 from qwendesk.core.translation import tr
 from qwendesk.core.units import MIB, show_bytes
 from qwendesk.decoding.documents import UNITS, document_format, read_pieces
@@ -35,6 +35,8 @@ class FilePart(msgspec.Struct, frozen=True):
     at: int = 0
     """Its number, from 1; 0 for a whole text."""
     name: str = ""
+    encoding: str = ""
+    """Encoding that the file was guessed to be in, as people call it; "" if there was no doubt."""
 
 
 def unit_of(name: str) -> Unit:
@@ -59,7 +61,7 @@ def read_parts(
             head = file.read(HEAD_BYTES)
         if not is_text(head):
             raise NoText
-        text = decode_text(read_bounded(path, LARGEST_TEXT_BYTES, open_file))
+        decoded = decode_text(read_bounded(path, LARGEST_TEXT_BYTES, open_file))
     except FileTooLarge as error:
         sentence = tr(
             "It has {0}; texts are read up to {1}.", show_bytes(error.size_bytes), show_bytes(error.limit_bytes)
@@ -67,9 +69,10 @@ def read_parts(
         raise UnreadableFile(sentence) from None
     except OSError as error:
         raise UnreadableFile(_reason(error)) from None
-    if text is None:
+    if decoded is None:
         raise NoText
-    return (FilePart(tuple(text.removesuffix("\n").split("\n"))),)
+    _, encoding = ENCODINGS.get(decoded.encoding, ("", ""))
+    return (FilePart(tuple(decoded.text.removesuffix("\n").split("\n")), encoding=encoding),)
 
 
 def _document_parts(path: Path, open_file: OpenFile, is_cancelled: Callable[[], bool]) -> tuple[FilePart, ...]:

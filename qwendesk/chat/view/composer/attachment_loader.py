@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from qwendesk.chat.documents.pdf import draw_pages, parse_pages, pdf_facts, pdf_
 from qwendesk.chat.image_parts import image_part
 from qwendesk.chat.request import TokenCount
 from qwendesk.chat.service import ChatService
-from qwendesk.chat.view.composer.attachments import AttachmentCard, DocumentCard, PictureCard
+from qwendesk.chat.view.composer.attachment_cards import AttachmentCard, DocumentCard, PictureCard
 from qwendesk.chat.view.composer.composer import Composer
 from qwendesk.chat.view.composer.pasted_content import PastedContent
 from qwendesk.chat.view.thread.document_chip import DocumentViewer
@@ -22,6 +23,7 @@ from qwendesk.chat.view.thread.pictures.thumbnails import SUFFIXES, PreviewCache
 from qwendesk.core.chats import DraftFile
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.input_files import open_regular
+from qwendesk.core.json_decoding import whole_characters
 from qwendesk.core.messages import DocumentPart, ImagePart
 from qwendesk.core.number_format import show_count
 from qwendesk.core.paths import cache_folder
@@ -57,6 +59,8 @@ class AttachmentLoader(QObject):
         row = composer.attachments
         row.changed.connect(self._check_size)
         row.recount.connect(self._recount)
+        row.reread.connect(self._read_again)
+        row.unfolded.connect(self._insert)
         row.document_opened.connect(lambda part: DocumentViewer(part, composer.window()).open())
         composer.pasted.connect(self.attach)
         composer.attach_asked.connect(self.choose_files)
@@ -133,12 +137,12 @@ class AttachmentLoader(QObject):
         return count if isinstance(count, TokenCount) and count.is_too_large else None
 
     async def _attach_content(self, content: PastedContent, message: object) -> None:
-        if not content.has_files and not content.n_missing:
-            self._composer.text.insertPlainText(content.text)
-            if content.text_as_picture is not None:
-                self._composer.pasted_strip.offer_picture(content)
+        if not content.has_files and not content.n_missing and not content.is_long:
+            self._composer.text.insert_text(content)
             return
         files: list[str | DraftFile | ImagePart] = [str(path) for path in content.files]
+        if content.is_long:
+            files.append(self._folded(content.text))
         incognito_images = self._chat.active_incognito_images
         if content.image is not None:
             files.append(await asyncio.to_thread(store_pasted_image, content.image, incognito_images))
@@ -177,6 +181,9 @@ class AttachmentLoader(QObject):
     async def _attach(self, file: DraftFile, message: object, *, ask: bool) -> None:
         """Attach one file. Files of a draft (`ask` is False) need no dialog and are never refused."""
         path = Path(file.path)
+        if file.text:
+            self._add_document(file, DocumentPart(path.name, file.text), message)
+            return
         can_call = self._report is None or bool(self._report.template.call_dialect)
         if ask and can_call and await asyncio.to_thread(path.is_dir):
             if message is not self._message:
@@ -189,7 +196,7 @@ class AttachmentLoader(QObject):
         elif kind == "pdf":
             await self._attach_pdf(path, file, message, ask=ask)
         else:
-            self._add_document(path, await asyncio.to_thread(read_document, path), message)
+            self._add_document(file, await asyncio.to_thread(read_document, path, (), file.encoding), message)
 
     async def _attach_image(
         self, path: Path, image: ImagePart | None, message: object, *, ask: bool, longest_side: int = 0
@@ -211,7 +218,7 @@ class AttachmentLoader(QObject):
         facts = await asyncio.to_thread(pdf_facts, path)
         if not ask:
             pages = parse_pages(file.pages, facts.pages) if file.pages else ()
-            self._add_document(path, await asyncio.to_thread(read_document, path, pages), message, file.pages)
+            self._add_document(file, await asyncio.to_thread(read_document, path, pages), message)
             return
         report = self._report
         from qwendesk.chat.view.composer.pdf_sheet import PdfSheet  # noqa: PLC0415 - few attach a document in parts
@@ -227,16 +234,39 @@ class AttachmentLoader(QObject):
             return
         is_whole = len(choice.pages) == facts.pages
         document = await asyncio.to_thread(read_document, path, () if is_whole else choice.pages)
-        self._add_document(path, document, message, "" if is_whole else show_pages(choice.pages))
+        self._add_document(DraftFile(file.path, pages="" if is_whole else show_pages(choice.pages)), document, message)
 
-    def _add_document(self, path: Path, document: DocumentPart, message: object, pages: str = "") -> None:
+    def _folded(self, text: str) -> DraftFile:
+        """Return a pasted text as an attachment, under a name that no other one has."""
+        taken = [path.name for path in self._composer.attachments.paths]
+        numbers = (f" {number}" if number > 1 else "" for number in itertools.count(1))
+        name = next(name for number in numbers if (name := f"{tr('Pasted text')}{number}.txt") not in taken)
+        return DraftFile(name, text=whole_characters(text.replace("\r\n", "\n").replace("\r", "\n")))
+
+    def _insert(self, text: str) -> None:
+        self._composer.text.insertPlainText(text)
+        self._composer.text.setFocus()
+
+    def _read_again(self, card: DocumentCard, encoding: str) -> None:
+        async def read() -> None:
+            try:
+                document = await asyncio.to_thread(read_document, card.path, (), encoding)
+            except BadRequest as error:
+                self._composer.show_notice(error.sentence)
+            else:
+                file = DraftFile(card.file.path, encoding=encoding)
+                self._composer.attachments.replace_document(card, file, document)
+
+        self._tasks.start(read(), card)
+
+    def _add_document(self, file: DraftFile, document: DocumentPart, message: object) -> None:
         if message is not self._message:
             raise _MessageReplaced
         if not document.text.strip():
             raise BadRequest(
-                tr("No text"), tr("{0} contains no text. Attach its pages as pictures instead.", path.name)
+                tr("No text"), tr("{0} contains no text. Attach its pages as pictures instead.", document.name)
             )
-        card = self._composer.attachments.add_document(path, document, pages)
+        card = self._composer.attachments.add_document(file, document)
         if card is not None:
             self._recount(card)
 
@@ -249,7 +279,10 @@ class AttachmentLoader(QObject):
         if report is None:
             return
         if isinstance(card, DocumentCard):
-            room = await self._gauge.count_document(card.document)
+            document = card.document
+            room = await self._gauge.count_document(document)
+            if document is not card.document:
+                return
             if isinstance(room, TokenCount) and room.is_estimate:
                 card.accept_count(room.tokens, tr("Too large"))
             elif isinstance(room, TokenCount):

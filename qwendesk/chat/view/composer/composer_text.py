@@ -6,7 +6,7 @@ from PySide6.QtCore import QEvent, QKeyCombination, QMimeData, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QFrame, QPlainTextEdit
 
-from qwendesk.chat.view.composer.pasted_content import has_files, is_image_page, read_mime
+from qwendesk.chat.view.composer.pasted_content import PastedContent, has_files, is_image_page, read_mime
 from qwendesk.core.translation import tr
 from qwendesk.widgets.text_layout import align_by_first_letter, count_lines, fit_height
 from qwendesk.widgets.theme_keeper import app_theme
@@ -85,13 +85,18 @@ class ComposerText(QPlainTextEdit):
 
     def insertFromMimeData(self, source: QMimeData) -> None:
         content = read_mime(source)
-        if content.has_files or content.n_missing:
+        if content.has_files or content.n_missing or content.is_long:
             self.pasted.emit(content)
         else:
-            super().insertFromMimeData(source)
-            self.text_pasted.emit(content.text)
-            if content.text_as_picture is not None:
-                self.picture_offered.emit(content)
+            self.insert_text(content)
+
+    def insert_text(self, content: PastedContent) -> None:
+        """Insert a text that was pasted or dropped, and tell what else it can be."""
+        self.insertPlainText(content.text)
+        self.ensureCursorVisible()
+        self.text_pasted.emit(content.text)
+        if content.text_as_picture is not None:
+            self.picture_offered.emit(content)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -8,11 +8,12 @@ import msgspec
 from PySide6.QtCore import QMimeData
 from PySide6.QtGui import QImage
 
+from qwendesk.commands.pasted_text import LONGEST_COMMAND
 from qwendesk.core.json_decoding import decode_base64
 
 # MIME type that marks an attachment dragged from the composer.
 OWN_DRAG = "application/x-qwendesk-attachment"
-_ADDRESS = r"data:image/(?:png|jpe?g|webp|gif|bmp)[;,]"
+_ADDRESS = r"data:image/(?:png|jpe?g|webp|avif|gif|tiff|bmp)[;,]"
 # An image whose address, in quotes or without, has its content. In quotes, the address may have line breaks.
 _EMBEDDED_IMAGE = re.compile(
     rf"<img\b[^>]{{0,2000}}?\bsrc\s*=\s*(?:[\"']\s*({_ADDRESS}[^\"'>]+)|({_ADDRESS}[^\"'>\s]+))", re.IGNORECASE
@@ -44,6 +45,11 @@ class PastedContent(msgspec.Struct, frozen=True):
     def has_files(self) -> bool:
         """Whether there is anything to attach. Whether it can be attached is checked later."""
         return bool(self.files or self.data) or self.image is not None
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is a text that would fill the message, so that it is better attached. An address is never."""
+        return len(self.text) > LONGEST_COMMAND and len(self.text.split(maxsplit=1)) > 1
 
 
 def has_files(mime: QMimeData) -> bool:

@@ -19,7 +19,7 @@ from qwendesk.core.messages import DocumentPart
 from qwendesk.core.number_format import show_count
 from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import IconButton, TextButton, describe
-from qwendesk.widgets.display_texts import document_text
+from qwendesk.widgets.display_texts import document_facts
 from qwendesk.widgets.question_dialog import Dialog
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
@@ -65,7 +65,7 @@ class DocumentChip(TextButton):
     """
 
     def __init__(self, document: DocumentPart, number: int) -> None:
-        facts = document_text(document, with_tokens=True)
+        facts = document_facts(document)
         self._short_name, self._facts = _short(document.name), f" · {facts}" if facts else ""
         words = self._short_name + self._facts
         super().__init__(_label(words), kind="document", icon_name="document")
@@ -134,7 +134,7 @@ class DocumentViewer(Dialog):
         title = QLabel(self._document.name)
         title.setProperty("kind", "heading")
         title.setTextFormat(Qt.TextFormat.PlainText)
-        facts = [document_text(self._document, with_tokens=True)]
+        facts = [document_facts(self._document)]
         if len(self._document.text) > _MAX_SHOWN_CHARACTERS:
             facts.append(tr("first {0} characters shown", show_count(_MAX_SHOWN_CHARACTERS)))
         about = QLabel(" · ".join(fact for fact in facts if fact))

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QLabel, QLineEdit, QPlainTextEdit, QPushButton, QR
 from qwendesk.chat.view.composer.attachments import Attachments
 from qwendesk.chat.view.composer.pdf_sheet import PdfSheet
 from qwendesk.chat.view.thread.document_chip import DocumentChip, DocumentViewer
+from qwendesk.core.chats import DraftFile
 from qwendesk.core.messages import DocumentPart
 from qwendesk.core.units import MIB
 from qwendesk.engine.protocol import Measure
@@ -155,7 +156,7 @@ async def test_picture_given_as_a_web_address_is_not_downloaded(desk: Desk) -> N
 
 async def test_the_refusal_of_the_engine_is_shown_on_the_card(desk: Desk, tmp_path: Path) -> None:
     cards = row(desk)
-    card = cards.add_document(tmp_path / "a.txt", DocumentPart("a.txt", "x"))
+    card = cards.add_document(DraftFile(str(tmp_path / "a.txt")), DocumentPart("a.txt", "x"))
     assert card is not None
     card.refuse("Not counted", "The engine is busy.")
     assert desk.find("composer.attachment.1.cost", QLabel).toolTip() == "The engine is busy."

@@ -25,7 +25,7 @@ from qwendesk.widgets.drag_and_drop import picture_mime
 from qwendesk.widgets.icons import pixmap
 from qwendesk.widgets.theme_keeper import current_theme
 
-SUFFIXES: Final = ("png", "jpg", "jpeg", "webp", "gif", "bmp")
+SUFFIXES: Final = ("png", "jpg", "jpeg", "webp", "avif", "gif", "tif", "tiff", "bmp")
 # Longest side of a thumbnail in pixels, which is sharp at 220 logical pixels on a screen with scale 2.
 THUMBNAIL_SIDE: Final = 440
 
@@ -44,7 +44,7 @@ class ImagePreview(msgspec.Struct, frozen=True):
 def load_preview(path: Path, data: bytes | None = None) -> ImagePreview:
     """Check a picture file or its bytes, and return a preview.
 
-    Raise BadRequest with a message if it has none of the five formats or is too large.
+    Raise BadRequest with a message if it has none of the formats in `FORMATS` of decoding or is too large.
     """
     image, width, height = load_full(path, THUMBNAIL_SIDE, data)
     return ImagePreview(path, width, height, image, data or b"")
