@@ -13,7 +13,7 @@ from typing import Any
 from qwendesk.chat.exchange.foreign_tree import (
     BeforeAnswer,
     ForeignNode,
-    Output,
+    CallOutput,
     read_list,
     read_object,
     read_text,
@@ -85,7 +85,7 @@ def _before_answer(
         text = read_text(content.get("text")) or _joined(read_list(content.get("parts")))
         return ToolCall(recipient[:_MOST_NAME], json.dumps({"code": text}, ensure_ascii=False))
     if role == "tool" and read_text(author.get("name")).partition(".")[0] in _RUN_CODE:
-        return Output(read_text(content.get("text")) or _joined(read_list(content.get("parts"))))
+        return CallOutput(read_text(content.get("text")) or _joined(read_list(content.get("parts"))))
     return None
 
 

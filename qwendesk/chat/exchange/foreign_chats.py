@@ -61,13 +61,13 @@ def read_foreign_head(stream: JsonStream) -> Iterator[None]:
 def read_foreign_chats(stream: JsonStream, pictures: Pictures) -> Iterator[ReadChat]:
     """Yield the chats of a checked file."""
     if stream.peek() == b"{":
-        yield _Chat(stream, pictures).read()
+        yield _ForeignChat(stream, pictures).read()
         return
     for _ in stream.elements():
-        yield _Chat(stream, pictures).read()
+        yield _ForeignChat(stream, pictures).read()
 
 
-class _Chat:
+class _ForeignChat:
     """Reads the chat at the position of `stream`."""
 
     def __init__(self, stream: JsonStream, pictures: Pictures) -> None:

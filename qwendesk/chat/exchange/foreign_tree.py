@@ -15,14 +15,14 @@ from qwendesk.core.conversation import ChatNode, ChatTree
 from qwendesk.core.messages import CallRecord, Message, ToolCall, ToolStep
 
 
-class Output(msgspec.Struct, frozen=True):
+class CallOutput(msgspec.Struct, frozen=True):
     """What came of the last call."""
 
     text: str
 
 
 # What stands before an answer: reasoning, a call of a tool, or what came of it.
-BeforeAnswer = str | ToolCall | Output
+BeforeAnswer = str | ToolCall | CallOutput
 
 
 class ForeignNode(msgspec.Struct, frozen=True):
@@ -110,7 +110,7 @@ def _completed(message: Message, before: _Before, max_characters: int) -> tuple[
 def _length(item: BeforeAnswer) -> int:
     if isinstance(item, str):
         return len(item)
-    return len(item.text) if isinstance(item, Output) else len(item.arguments_json)
+    return len(item.text) if isinstance(item, CallOutput) else len(item.arguments_json)
 
 
 def _parents_first(nodes: Mapping[str, ForeignNode]) -> Iterator[str]:
