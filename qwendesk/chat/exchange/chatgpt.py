@@ -12,8 +12,8 @@ from typing import Any
 
 from qwendesk.chat.exchange.foreign_tree import (
     BeforeAnswer,
-    ForeignNode,
     CallOutput,
+    ForeignNode,
     read_list,
     read_object,
     read_text,
