@@ -24,7 +24,7 @@ from qwendesk.widgets.buttons import ChevronButton, describe
 from qwendesk.widgets.display_texts import load_options_text
 from qwendesk.widgets.file_dialogs import ask_for_file, ask_where_to_save
 from qwendesk.widgets.kit import STRETCH, button, column, paragraph, row, rule
-from qwendesk.widgets.layouts import FlowLayout, panel_scroll_area, widget_with
+from qwendesk.widgets.layouts import FlowLayout, ResponsivePairLayout, panel_scroll_area, widget_with
 from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.popups import Menu
 from qwendesk.widgets.rows.sliding_row import SlidingRow
@@ -170,8 +170,7 @@ class LoadPart(QWidget):
             tr("Undo"), "inspector.load.undo", kind="quiet", tip=tr("Go back to the options of the loaded model")
         )
         self._undo.clicked.connect(self._service.undo)
-        buttons = row(self._reload, self._undo)
-        buttons.setStretch(0, 1)
+        buttons = ResponsivePairLayout(self._reload, self._undo, least=0)
         self._foot = QFrame()
         self._foot.setProperty("kind", "foot")
         self._foot.setLayout(column(self._verdict, buttons, margins=(16, 12, 16, 12)))

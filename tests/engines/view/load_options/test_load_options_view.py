@@ -142,6 +142,19 @@ async def test_a_reload_waits_for_the_answer_and_keeps_the_chat(desk: InspectorD
     await desk.until(lambda: not desk.is_shown("inspector.load.reload"))
 
 
+async def test_a_long_word_for_reload_is_not_cut(desk: InspectorDesk, model: Path) -> None:
+    """In German, with the time, it is wider than the panel beside "Undo"."""
+    await desk.open(model)
+    desk.choices("n_ctx")["16K · 41 pages"].trigger()
+    reload, undo = (desk.find(f"inspector.load.{name}", QAbstractButton) for name in ("reload", "undo"))
+    await desk.until(lambda: reload.isVisible() and undo.isVisible())
+    for text in ("Reload", "Zum Anwenden neu laden · 12,3 s"):
+        reload.setText(text)
+        await desk.until(lambda: reload.width() >= reload.minimumSizeHint().width())
+        await desk.until(lambda: not reload.geometry().intersects(undo.geometry()))
+    assert reload.y() != undo.y(), "there is no room beside it"
+
+
 async def test_changed_options_are_kept_after_a_restart(make: Callable[[], InspectorDesk], model: Path) -> None:
     desk = make()
     await desk.open(model)
