@@ -26,17 +26,6 @@ def nested_fences_plugin(parser: MarkdownIt) -> None:
     )
 
 
-def closing_fence(first_line: str, text: str) -> int | None:
-    """Return where the line begins that ends a code block of Markdown; None if the block is still open.
-
-    `text` is everything behind `first_line`.
-    """
-    for start, length in _states(first_line, text):
-        if length < 0:
-            return start
-    return None
-
-
 def safe_cut(first_line: str, text: str, cut: int) -> int:
     """Return `cut`, or the next place before it where a code block can be split; 0 if there is none.
 
@@ -70,58 +59,72 @@ def _states(first_line: str, text: str) -> Iterator[tuple[int, int]]:
 
     It is 0 if none is, and -1 after the end of the block.
     """
-    opening = MARKDOWN_FENCE.match(first_line)
-    if opening is None:
-        return
-    mark = opening["mark"]
-    known = _INSIDE.search(first_line)
-    inside = int(known[1]) if known else 0
+    inside = _open_inside(first_line)
     yield 0, inside
     for fence in _FENCE_LINE.finditer(text):
-        length, has_language = len(fence[1]), bool(fence[2].strip())
-        if fence[1][0] != mark[0] or length < len(mark):
-            continue
-        if inside:
-            inside = 0 if not has_language and length >= inside else inside
-        elif has_language:
-            inside = length if "`" not in fence[2] else 0
-        elif _begins_block(text, fence.start(), fence.end()):
-            inside = length
-        else:
-            inside = -1
-        yield fence.start(), inside
+        start, end = fence.span()
+        before = text[text.rfind("\n", 0, start - 1) + 1 : start - 1] if start else None
+        below = text.find("\n", end + 1)
+        following = text[end + 1 : below if below >= 0 else len(text)]
+        inside = _after(first_line, inside, fence, before, following)
+        yield start, inside
         if inside < 0:
             return
 
 
-def _begins_block(text: str, start: int, end: int) -> bool:
-    """Return True if a bare fence looks like the beginning of an inner block."""
-    before = text[text.rfind("\n", 0, max(0, start - 1)) + 1 : max(0, start - 1)].rstrip()
-    following = text[end + 1 : (text + "\n").find("\n", end + 1)]
-    return start > 0 and (not before or before[-1] in ":：") and bool(following.strip())
+def _open_inside(first_line: str) -> int:
+    known = _INSIDE.search(first_line)
+    return int(known[1]) if known else 0
+
+
+def _after(first_line: str, inside: int, fence: re.Match[str], before: str | None, following: str) -> int:
+    """Return what is open behind a fence line; see `_states`. `before` and `following` are the lines beside it."""
+    opening = MARKDOWN_FENCE.match(first_line)
+    length, has_language = len(fence[1]), bool(fence[2].strip())
+    if opening is None or fence[1][0] != opening["mark"][0] or length < len(opening["mark"]):
+        return inside
+    if inside:
+        return inside if has_language or length < inside else 0
+    if has_language:
+        return 0 if "`" in fence[2] else length
+    return length if _begins_block(before, following) else -1
+
+
+def _begins_block(before: str | None, following: str) -> bool:
+    """Return True if a bare fence between these lines looks like the beginning of an inner block."""
+    return before is not None and (before.rstrip() or ":")[-1] in ":：" and bool(following.strip())
 
 
 def _parse_fence(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    at = state.bMarks[start] + state.tShift[start]
-    if not state.src.startswith(("```", "~~~"), at) or state.is_code_block(start):
+    if not state.src.startswith(("```", "~~~"), state.bMarks[start] + state.tShift[start]):
         return False
-    first = state.src[at : state.eMarks[start]]
+    first = _line(state, start)
     opening = MARKDOWN_FENCE.fullmatch(first)
-    if opening is None or (opening["mark"][0] == "`" and "`" in first[opening.end("mark") :]):
+    if (
+        opening is None
+        or state.is_code_block(start)
+        or (opening["mark"][0] == "`" and "`" in first[opening.end("mark") :])
+    ):
         return False
     if silent:
         return True
-    stop = start + 1
+    inside, stop = _open_inside(first), start + 1
     while stop < end and (state.isEmpty(stop) or state.sCount[stop] >= state.blkIndent):
+        fence = None if state.is_code_block(stop) else _FENCE_LINE.fullmatch(_line(state, stop))
+        if fence is not None:
+            before = _line(state, stop - 1) if stop > start + 1 else None
+            inside = _after(first, inside, fence, before, _line(state, stop + 1) if stop + 1 < end else "")
+            if inside < 0:
+                break
         stop += 1
-    text = state.getLines(start + 1, stop, state.sCount[start], True)
-    closing = closing_fence(first, text)
-    if closing is not None:
-        stop = start + 1 + text.count("\n", 0, closing)
     token = state.push("fence", "code", 0)
     token.info = first[opening.end("mark") :]
-    token.content = text if closing is None else text[:closing]
+    token.content = state.getLines(start + 1, stop, state.sCount[start], True)
     token.markup = opening["mark"]
-    state.line = stop + (closing is not None)
+    state.line = stop + (inside < 0)
     token.map = [start, state.line]
     return True
+
+
+def _line(state: StateBlock, number: int) -> str:
+    return state.src[state.bMarks[number] + state.tShift[number] : state.eMarks[number]]
