@@ -151,6 +151,8 @@ class DesktopIntegration:
         window_tasks().start(self._follow_motion())
         if self._app.app_updates is not None:
             self._app.app_updates.start()
+        if self._app.installed is not None and self._app.settings.options.look_up_weekly:
+            self._app.installed.updates.start()
         follow_metered(self._show_metered)
 
     def _show_metered(self, is_metered: bool) -> None:
@@ -160,7 +162,7 @@ class DesktopIntegration:
         if app.app_updates is not None:
             app.app_updates.set_metered(is_metered)
         if app.installed is not None:
-            app.installed.gpu_engine.set_metered(is_metered)
+            app.installed.set_metered(is_metered)
 
     async def _follow_motion(self) -> None:
         app_theme().motion.set_system(await asyncio.to_thread(motion_is_reduced))

@@ -212,6 +212,7 @@ class Parts(Owner):
 
     def _build_engine_page(self) -> "EnginePage":
         from qwendesk.engines.view.engine_page import EnginePage  # noqa: PLC0415
+        from qwendesk.engines.view.engine_update_card import EngineUpdateCard  # noqa: PLC0415
         from qwendesk.meters.view.why_card import WhyCard  # noqa: PLC0415
 
         app = self.services
@@ -221,6 +222,8 @@ class Parts(Owner):
         compared = app.meters.comparer.comparisons
         page.add_command(app.pending_load, app.chat.options, app.outgrown.state, compared)
         page.add_card(WhyCard(app.meters.why))
+        if app.installed is not None:
+            page.add_card(EngineUpdateCard(app.installed.updates, app.installed.switch))
         return page
 
     def _build_bench_page(self) -> "BenchPage":

@@ -1,4 +1,4 @@
-"""`qwendesk engines`: lists the engines of this PC, adds one from a file, and removes one."""
+"""`qwendesk engines`: lists the engines of this PC, adds one from a file, removes one, and finds newer ones."""
 
 import argparse
 import asyncio
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from qwendesk.cli.engine_updates import add_update_commands, update, use
 from qwendesk.cli.terminal import Interrupts, Terminal, is_agreed
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.translation import tr
@@ -53,6 +54,9 @@ def add_engines_commands(parser: argparse.ArgumentParser) -> None:
     remove.add_argument("name", help="the name shown by `qwendesk engines list`")
     remove.add_argument("--yes", action="store_true", help="don't ask for confirmation")
     remove.set_defaults(run=_runner(_remove))
+    add_update_commands(commands)
+    commands.choices["update"].set_defaults(run=_runner(update))
+    commands.choices["use"].set_defaults(run=_runner(use))
 
 
 def _runner(run: Run) -> Callable[[argparse.Namespace, Terminal, Interrupts], Awaitable[int]]:
@@ -76,8 +80,7 @@ async def _add(options: argparse.Namespace, terminal: Terminal) -> int:
     if not pack.is_listed and not options.yes and not is_agreed(tr("Add {0}? [y/N]", name), terminal):
         terminal.note(tr("Nothing was added."))
         return _EXIT_NOT_DONE
-    async with installer.unpacked(pack) as engine:
-        await installer.put_in_place(engine)
+    await installer.add(pack)
     terminal.write(tr("{0} was added. `qwendesk engines list` shows which engine is used.", name) + "\n")
     return 0
 
@@ -139,7 +142,7 @@ def _details(trial: EngineTrial) -> list[str]:
         return [trial.backend, *([trial.folder] if trial.folder else [])]
     manifest = trial.engine.manifest
     size = show_bytes(sum(file.n_bytes for file in manifest.files))
-    return [trial.backend, tr("release {0}", manifest.package_version), size, trial.folder]
+    return [trial.backend, tr("release {0}", manifest.shown_release), size, trial.folder]
 
 
 def _as_json(trial: EngineTrial, engines: EngineChoice) -> dict[str, object]:

@@ -270,6 +270,7 @@ def add_new(commands: "Commands") -> None:
 async def show_new(options: argparse.Namespace, terminal: Terminal, interrupts: Interrupts) -> int:
     """Ask, save and print what is new, and return the exit status. Ctrl+C ends the questions."""
     from qwendesk.cli.recommend import pc_of
+    from qwendesk.engine.engine_knowledge import read_knowledge
     from qwendesk.models.new_models import make_new_offers
 
     stop = threading.Event()
@@ -277,7 +278,7 @@ async def show_new(options: argparse.Namespace, terminal: Terminal, interrupts: 
     pc, store = await pc_of(options, terminal), CatalogStore()
     found = await asyncio.to_thread(_look_up_new, store, stop)
     problem = found.problem or (tr("Not all were asked.") if stop.is_set() else "")
-    offers = await asyncio.to_thread(lambda: make_new_offers(found.models, store.catalog, pc))
+    offers = await asyncio.to_thread(lambda: make_new_offers(found.models, store.catalog, pc, engines=read_knowledge()))
     if options.json:
         terminal.write_json({"models": [_new_json(each) for each in offers], "problem": problem or None})
     else:
@@ -302,8 +303,6 @@ def _look_up_new(store: CatalogStore, stop: threading.Event) -> "NewLookUp":
 
 
 def _new_json(offer: "NewOffer") -> dict[str, Any]:
-    from qwendesk.models.new_models import why_not_loaded
-
     model, item = offer.model, offer.item
     return {
         "name": model.name,
@@ -314,7 +313,7 @@ def _new_json(offer: "NewOffer") -> dict[str, Any]:
         "card": model.card,
         "architecture": model.facts.architecture if model.facts is not None else None,
         "known_model": offer.known or None,
-        "why_not_loaded": why_not_loaded(model) or None,
+        "why_not_loaded": offer.why_not or None,
         "file": {"path": item.path, "quant": item.quant, "n_bytes": item.n_bytes} if item is not None else None,
         "fit": item.fit.kind if item is not None and item.fit is not None else None,
         "n_ctx": item.fit.n_ctx if item is not None and item.fit is not None else None,

@@ -127,7 +127,8 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
             "Check for updates to model files weekly",
             "",
             "Once a week, ask Hugging Face which files of the models on For this PC are new, replaced or removed, and "
-            "which new models their uploaders have. Not on a connection that the system calls metered.",
+            "which new models their uploaders have, and GitHub for a newer llama.cpp. Not on a connection that the "
+            "system calls metered.",
             _NETWORK,
             basic=True,
         ),

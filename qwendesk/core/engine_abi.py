@@ -7,7 +7,9 @@ releases for which the worker is written, made by `python -m tools.abi_check`.
 Sizes and offsets are those of 64-bit Windows, Linux and macOS alike: the reader refuses types whose sizes differ.
 """
 
+import functools
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
@@ -19,6 +21,10 @@ from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.translation import tr
 
 Default = bool | int | float
+# llama.cpp's releases are numbered; its versions, such as v0.6.0, are some of them.
+_RELEASE = re.compile(r"b([1-9]\d{3,6})")
+# So many differences are named where an engine is refused.
+_MOST_SENTENCES = 5
 
 
 class Field(msgspec.Struct, frozen=True):
@@ -134,6 +140,17 @@ class AbiReport(msgspec.Struct, frozen=True):
     def sentences(self) -> tuple[str, ...]:
         return tuple(each.sentence for each in self.problems)
 
+    @property
+    def why_refused(self) -> str:
+        """Sentences that say why the engine can't be used, with the first differences by name; "" if it can."""
+        if self.fits:
+            return ""
+        parts = [tr("QwenDesk can't call {0}, because it differs from {1}.", self.release, self.known_release)]
+        parts += self.sentences[:_MOST_SENTENCES]
+        if len(self.problems) > _MOST_SENTENCES:
+            parts.append(tr("{0} more differences.", len(self.problems) - _MOST_SENTENCES))
+        return " ".join(parts)
+
 
 def check_abi(known: EngineAbi, found: EngineAbi) -> AbiReport:
     """Compare an engine with a release for which the worker is written.
@@ -180,8 +197,24 @@ def known_abis(folder: Path | None = None) -> tuple[EngineAbi, ...]:
 
     Raises msgspec.DecodeError if a file is damaged.
     """
+    return tuple(map(read_abi, _known_files(folder)))
+
+
+@functools.cache
+def own_release() -> str:
+    """Return the newest release for which this worker is written, which is that of the app's own engines."""
+    return _known_files(None)[0].stem
+
+
+def build_number(release: str) -> int:
+    """Return 11861 for "b11861"; 0 if it isn't of this form."""
+    found = _RELEASE.fullmatch(release)
+    return int(found[1]) if found is not None else 0
+
+
+def _known_files(folder: Path | None) -> list[Path]:
     files = (folder or paths.resources_folder() / "engine_abi").glob("b*.json")
-    return tuple(read_abi(file) for file in sorted(files, key=lambda file: int(file.stem[1:]), reverse=True))
+    return sorted(files, key=lambda file: build_number(file.stem), reverse=True)
 
 
 def read_abi(file: Path) -> EngineAbi:

@@ -30,7 +30,18 @@ class EngineManifest(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     """Name of the folder, such as "cpu-avx2" or "cuda-12"."""
     package_version: str
-    """Version of llama-cpp-python. Libraries of another version have other struct layouts and must not be loaded."""
+    """Version of llama-cpp-python. Libraries of another version have other struct layouts and must not be loaded.
+
+    "" if `release` isn't: such libraries have a table of layouts.
+    """
+    release: str = ""
+    """Of llama.cpp, such as "b11861", if the libraries are from that project's own archives."""
+    replaces: str = ""
+    """Name of the engine that was in use when such a release was added."""
+    architectures: tuple[str, ...] = ()
+    """What models such a release can load: `general.architecture` of their headers."""
+    n_types: int = 0
+    """Number of tensor types that such a release has; 0 if unknown."""
     llama_cpp_commit: str = ""
     """From the release notes; "" if unknown."""
     backend: Backend
@@ -43,6 +54,11 @@ class EngineManifest(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[EngineFile, ...]
     unlisted: tuple[str, ...] = ()
     """Archives of it whose publisher lists no SHA-256, so that the one of the first download counts."""
+
+    @property
+    def shown_release(self) -> str:
+        """The release that the user sees: llama.cpp's, or that of llama-cpp-python."""
+        return self.release or self.package_version
 
 
 class EngineFolder(msgspec.Struct, frozen=True):

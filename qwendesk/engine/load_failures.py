@@ -19,6 +19,7 @@ import msgspec
 from qwendesk.core.failures import EngineExit, LoadFailure, LoadFailureKind
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.translation import join_sentences, mark, tr
+from qwendesk.engine.engine_knowledge import may_need_newer, read_knowledge
 from qwendesk.engine.protocol import GRAMMAR_EXIT_CODE, LoadRefused
 
 _HOST_BUFFER = r"(?:CPU\w*|\w+_Host|AMX|ACCEL|BLAS)"
@@ -84,6 +85,7 @@ _TABLE: tuple[tuple[str, LoadFailureKind], ...] = (
     # mtmd.cpp: without a reason in an earlier line, the file is a GGUF file but has no vision encoder
     (r"Failed to load CLIP model from", "mmproj_mismatch"),
 )
+_UNKNOWN_ARCHITECTURE = "unknown model architecture"
 # Lines of backends that can't pin host memory. The load goes on, only slower, so they are not its failure.
 _WARNING = "pinned memory"
 
@@ -119,9 +121,17 @@ def classify_load(refused: LoadRefused | EngineExit, options: LoadOptions) -> Lo
     in_vision = isinstance(refused, LoadRefused) and refused.stage == "vision"
     file = Path(options.mmproj if in_vision else options.model).name
     title, sentence = _words(kind, file, name)
+    if kind == "unsupported_architecture":
+        sentence = join_sentences(sentence, _who_knows(name, refused), tr("Or choose another model."))
     if kind in ("other", "engine_crashed"):
         title, sentence = _plain_words(refused, file)
     return LoadFailure(kind, title, sentence, refused.engine_lines)
+
+
+def _who_knows(name: str, refused: LoadRefused | EngineExit) -> str:
+    """Return which engine can load what this one doesn't know. Releases say so only of architectures."""
+    is_architecture = any(_UNKNOWN_ARCHITECTURE in line for line in refused.engine_lines)
+    return read_knowledge().advice(name) if is_architecture else may_need_newer()
 
 
 def cancelled_load() -> LoadFailure:
@@ -186,11 +196,7 @@ def _words(kind: LoadFailureKind, file: str, name: str) -> tuple[str, str]:
                 file,
             )
         case "unsupported_architecture":
-            return tr("Unknown kind of model"), tr(
-                '{0} needs "{1}", which this engine doesn\'t know. A later QwenDesk can load it once llama.cpp does. '
-                "The model card names programs that can now. Or choose another model.",
-                file, name,
-            )  # fmt: skip
+            return tr("Unknown kind of model"), tr('{0} needs "{1}", which this engine doesn\'t know.', file, name)
         case "not_gguf":
             return tr("Not a model file"), tr(
                 "{0} isn't a GGUF file, or it's far too old. A download may have saved an error page instead of the "

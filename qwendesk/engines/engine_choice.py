@@ -24,7 +24,7 @@ from qwendesk.engine.dry_run_protocol import Estimated
 from qwendesk.engine.engine_folders import find_engines, library_environment, wrong_files
 from qwendesk.engines.crash_counts import CrashCounts
 from qwendesk.engines.pack_file import recover
-from qwendesk.engines.trial import EngineTrial, prove_engine, reason_not_startable, try_engine
+from qwendesk.engines.trial import EngineTrial, prove_engine, reason_not_startable, try_engine, unfit_layouts
 from qwendesk.hardware.cpu_features import cpu_features
 from qwendesk.settings.service import SettingsService
 
@@ -223,6 +223,9 @@ class EngineChoiceService:
 
         Its crashes are not counted.
         """
+        unfit = await asyncio.to_thread(unfit_layouts, engine)
+        if unfit:
+            return EngineTrial(name=engine.name, backend=engine.manifest.backend, engine=engine, reason=unfit)
         trial = await self._try_one(engine.name, engine.manifest.backend, engine)
         fault = await self._prove_one(engine) if trial.usable else ""
         return msgspec.structs.replace(trial, usable=False, reason=fault, crashed=True) if fault else trial
@@ -345,7 +348,7 @@ class EngineChoiceService:
                     EngineTrial(name=each.name, backend="cpu", folder=each.path, is_own=is_own, reason=each.sentence)
                 )
             else:
-                reason = reason_not_startable(each.manifest, self._package_version, features)
+                reason = reason_not_startable(each.manifest, self._package_version, features) or unfit_layouts(each)
                 found.append(
                     EngineTrial(
                         name=each.name, backend=each.manifest.backend, engine=each, folder=each.path, is_own=is_own,
@@ -393,10 +396,14 @@ def _check_files(candidate: EngineTrial) -> EngineTrial:
     )
 
 
-def _rank(trial: EngineTrial) -> tuple[int, int, str]:
-    """Return the sort key for best first: by backend, then the installed engine, then by most CPU features used."""
+def _rank(trial: EngineTrial) -> tuple[int, bool, int, str]:
+    """Return the sort key for best first: by backend, then the installed engine, then by most CPU features used.
+
+    Another release of llama.cpp comes after the engines of this app's release: the user chooses it by name.
+    """
     needs = len(trial.engine.manifest.cpu_needs) if trial.engine is not None else 1_000
-    return BEST_FIRST.index(trial.backend), -needs, trial.name
+    is_other_release = trial.engine is not None and bool(trial.engine.manifest.release)
+    return BEST_FIRST.index(trial.backend), is_other_release, -needs, trial.name
 
 
 def _note(wanted: str, chosen: str, trials: Sequence[EngineTrial]) -> str:

@@ -10,7 +10,7 @@ from qwendesk.engine.state import EngineState, Phase
 from qwendesk.engines.engine_choice import EngineChoiceService
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.pack_file import PackFile
-from qwendesk.engines.pack_installer import PackInstaller
+from qwendesk.engines.pack_installer import Examine, PackInstaller
 from qwendesk.engines.packs import PacksService
 from qwendesk.engines.trial import EngineTrial
 from qwendesk.settings.service import SettingsService
@@ -93,8 +93,10 @@ class EngineSwitch:
         self._settings.change({"offline": False})
         await self.install_pack(name)
 
-    async def add_pack_file(self, pack: PackFile) -> None:
+    async def add_pack_file(self, pack: PackFile, examine: Examine | None = None) -> None:
         """Unpack a pack, try its engine, and keep it if it runs. Raises BadPack otherwise.
+
+        `examine` may raise BadPack for an engine that runs.
 
         Use it after an answer in progress if the user chose it, or if it is the best one and the user chose none. If
         it replaces the engine in use, the model is loaded again.
@@ -104,6 +106,8 @@ class EngineSwitch:
             self.adding.set(name)
             try:
                 async with self._installer.unpacked(pack) as engine:
+                    if examine is not None:
+                        await examine(engine)
                     await self._put_in_place(engine)
             finally:
                 self.adding.set("")

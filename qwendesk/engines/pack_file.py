@@ -357,7 +357,7 @@ def pack_facts(pack: PackFile, *, digits_per_group: int = 64) -> tuple[str, ...]
         )
     )
     return (
-        tr("Release {0}, {1}, from {2}", manifest.package_version, show_bytes(pack.n_bytes), pack.path),
+        tr("Release {0}, {1}, from {2}", manifest.shown_release, show_bytes(pack.n_bytes), pack.path),
         tr("SHA-256: {0}", " ".join(groups)),
         trust,
     )

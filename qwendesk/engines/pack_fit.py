@@ -3,9 +3,11 @@
 import re
 from collections.abc import Sequence
 
+import msgspec
+
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.engine_manifest import BEST_FIRST, Backend, EnginePack
-from qwendesk.core.translation import join_sentences, tr
+from qwendesk.core.translation import join_sentences, mark, tr
 from qwendesk.engines.packs import PackState
 from qwendesk.hardware.engine_gpus import gpus_for_models, sees_card
 from qwendesk.hardware.snapshot import GpuReading, Vendor
@@ -24,6 +26,32 @@ _WINDOWS_DRIVER = re.compile(r"\d{2}\.\d+\.\d*(\d)\.(\d{2})(\d{2})")
 # The series that begin with a compute capability.
 _CARDS_FROM = {(6, 0): "GeForce GTX 10", (7, 5): "GeForce GTX 16 and RTX 20"}
 _RDNA4 = re.compile(r"\b(RX ?90[67]0|R9700)\b", re.IGNORECASE)
+
+
+class Regression(msgspec.Struct, frozen=True):
+    """Something that became worse in a release of llama.cpp, on some cards."""
+
+    cards: re.Pattern[str]
+    vendor: Vendor
+    backend: Backend
+    since: int
+    """The build that it was reported for, at the latest: b11312 is 11312."""
+    mended: int
+    """The build that mends it; 0 while none is known."""
+    sentence: str
+    """For `tr`; {0} is the card."""
+    source: str
+
+
+# What users reported and this project can't measure. Each row has its source.
+REGRESSIONS = (
+    Regression(
+        _RDNA4, "amd", "vulkan", 11312, 0,
+        mark("On {0}, the Vulkan engine reads prompts 12 to 31% slower than earlier ones (llama.cpp issue 29892). "
+             "Answers are as fast."),
+        "github.com/ggml-org/llama.cpp/issues/29892, open in October 2026",
+    ),
+)  # fmt: skip
 
 
 def unserved(gpus: Sequence[GpuReading], devices: Sequence[DeviceInfo]) -> tuple[GpuReading, ...]:
@@ -92,21 +120,28 @@ def obstacle(pack: EnginePack, gpus: Sequence[GpuReading]) -> str:
     return "" if "" in refusals else refusals[0]
 
 
-def slower_on_vulkan(gpus: Sequence[GpuReading], *, has_run_cmd: bool = False) -> str:
-    """Return what the owner of a Radeon RX 9000 should know of Vulkan; "" for other cards.
+def known_regressions(gpus: Sequence[GpuReading], backend: Backend, build: int, *, has_run_cmd: bool = False) -> str:
+    """Return what became worse with a build of llama.cpp on these cards, and what mends it; "" if nothing is known.
 
     `has_run_cmd` tells that QwenDesk runs from its source on Windows, where there is another engine for Radeon.
     """
-    found = next((gpu for gpu in gpus if gpu.vendor == "amd" and _RDNA4.search(gpu.name or "")), None)
-    if found is None:
-        return ""
-    sentence = tr(
-        "On {0}, this release of the Vulkan engine reads prompts 12 to 31% slower than earlier ones (llama.cpp issue "
-        "29892). Answers are as fast.",
-        found.name or "",
-    )
-    hip = tr("AMD's own engine may be faster, but was never tried with QwenDesk: enter set ENGINE=hip before run.cmd.")
-    return join_sentences(sentence, hip) if has_run_cmd else sentence
+    sentences = []
+    for row in REGRESSIONS:
+        is_in = row.backend == backend and build >= row.since and not 0 < row.mended <= build
+        gpu = next((each for each in gpus if each.vendor == row.vendor and row.cards.search(each.name or "")), None)
+        if not is_in or gpu is None:
+            continue
+        sentences.append(tr(row.sentence, gpu.name or ""))
+        if row.mended:
+            sentences.append(tr("b{0} mends it: check for newer engines below.", row.mended))
+        elif row.vendor == "amd" and has_run_cmd:
+            sentences.append(
+                tr(
+                    "AMD's own engine may be faster, but was never tried with QwenDesk: enter set ENGINE=hip before "
+                    "run.cmd."
+                )
+            )
+    return join_sentences(*sentences)
 
 
 def _nvidia(gpus: Sequence[GpuReading]) -> list[GpuReading]:

@@ -1,7 +1,7 @@
 """Adds engine packs that a user has as a file: reads and unpacks them, tries them, and keeps those that run."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,9 @@ from qwendesk.engines.pack_file import (
 )
 from qwendesk.engines.packs import SCANNER_TIMEOUT_S, this_platform
 from qwendesk.engines.trial import EngineTrial
+
+# Looks more closely at an engine that runs, before it is kept.
+Examine = Callable[[EngineFolder], Awaitable[None]]
 
 
 class PackInstaller:
@@ -62,6 +65,16 @@ class PackInstaller:
                     await asyncio.to_thread(finish_interrupted, folder)
         except OSError as error:
             raise not_saved(folder, error) from error
+
+    async def add(self, pack: PackFile, examine: Examine | None = None) -> None:
+        """Unpack a pack, try its engine, and keep it if it runs. No worker may be using one of its name.
+
+        `examine` may raise BadPack for an engine that runs. Raises BadPack; nothing is left of the pack then.
+        """
+        async with self.unpacked(pack) as engine:
+            if examine is not None:
+                await examine(engine)
+            await self.put_in_place(engine)
 
     async def put_in_place(self, engine: EngineFolder) -> None:
         """Give an unpacked engine its place, instead of an older one with its name. No worker may be using that.

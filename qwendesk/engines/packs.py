@@ -45,7 +45,7 @@ from qwendesk.hub.remote import FixedAddresses
 PackPhase = Literal["", "checking", "downloading", "waiting", "unpacking"]
 
 # Folder of archives until they are unpacked, on the same drive as the engines. It is not taken for an engine.
-_DOWNLOADS = ".fetching"
+DOWNLOADS = ".fetching"
 # Stands between the pack's name and random letters in the name of a folder that is being unpacked.
 _UNPACKING = ".unpacking-"
 # How much larger than its archives an engine is, about: NVIDIA's libraries have 1.4 times their size.
@@ -161,7 +161,7 @@ class PacksService:
         try:
             problem = thread.result()
         except HubError as error:
-            problem = _problem_of(error)
+            problem = problem_of(error)
             is_offline, is_wrong = error.kind == "offline", error.kind == "hash_mismatch"
         except zipfile.BadZipFile as error:
             problem, is_wrong = tr("The download can't be unpacked: {0}.", error), True
@@ -216,14 +216,14 @@ class PacksService:
             return self._network().offline
 
         folder, done_bytes, sums = self._download_folder(pack), 0, ArchiveSums(self._folder)
-        self._check_space(max(pack.n_bytes - self._bytes_on_disk(pack), 0) + _UNPACKED_RATIO * pack.n_bytes)
+        check_room(self._folder, max(pack.n_bytes - self._bytes_on_disk(pack), 0) + _UNPACKED_RATIO * pack.n_bytes)
         found, unlisted = [], []
         for archive in pack.archives:
 
             def on_progress(progress: FileProgress, before: int = done_bytes) -> None:
                 report(progress.phase, before + progress.n_bytes)
 
-            network = self._network_for(archive)
+            network = network_for(self._network(), archive.url)
             with FixedAddresses(network, {}, is_cut).client() as client:
                 real, file, is_listed = sums.look_up(archive, network, client)
             source = FixedAddresses(network, {file.path: real.url}, is_cut)
@@ -239,17 +239,6 @@ class PacksService:
             sums.keep(name, folder / name)
         return self._delete_download(pack)
 
-    def _check_space(self, needed_bytes: int) -> None:
-        """Raise HubError if the drive of the engines has too little room."""
-        folder = next(each for each in (self._folder, *self._folder.parents) if each.is_dir())
-        missing = needed_bytes + _SPARE_BYTES - shutil.disk_usage(folder).free
-        if missing > 0:
-            sentence = tr(
-                "The engine needs {0} in {1}, and {2} are missing. Free some space there, then try again.",
-                show_bytes(needed_bytes), self._folder, show_bytes(missing),
-            )  # fmt: skip
-            raise HubError("no_space", tr("Not enough space"), sentence)
-
     def _delete_download(self, pack: EnginePack) -> str:
         """Delete what was downloaded of `pack`. Return a sentence if it could not be deleted, else ""."""
         folder = self._download_folder(pack)
@@ -264,13 +253,8 @@ class PacksService:
             )  # fmt: skip
         return ""
 
-    def _network_for(self, archive: PackArchive) -> Network:
-        """Return the network without a token, and with the archive's server, which error messages will name."""
-        address = urlsplit(archive.url)
-        return msgspec.structs.replace(self._network(), endpoint=f"{address.scheme}://{address.netloc}", token="")
-
     def _download_folder(self, pack: EnginePack) -> Path:
-        return self._folder / _DOWNLOADS / f"{pack.name}-{pack.package_version}"
+        return self._folder / DOWNLOADS / f"{pack.name}-{pack.package_version}"
 
     def _unpack(self, pack: EnginePack, downloads: Path, control: DownloadControl, unlisted: tuple[str, ...]) -> None:
         """Unpack a pack into its engine folder. If that fails, there is no incomplete folder.
@@ -283,7 +267,9 @@ class PacksService:
                 remove_tree(leftover, self._folder)
         fresh = Path(tempfile.mkdtemp(prefix=f"{pack.name}{_UNPACKING}", dir=self._folder))
         try:
-            self._check_space(sum(_unpacked_bytes(downloads / _file_name(each), each.keep) for each in pack.archives))
+            check_room(
+                self._folder, sum(_unpacked_bytes(downloads / _file_name(each), each.keep) for each in pack.archives)
+            )
             files = [
                 file
                 for archive in pack.archives
@@ -329,7 +315,25 @@ class PacksService:
         self.observed.set(self.states)
 
 
-def _problem_of(error: HubError) -> str:
+def check_room(folder: Path, needed_bytes: int) -> None:
+    """Raise HubError if the drive of `folder`, which may not exist yet, has too little room for an engine."""
+    existing = next(each for each in (folder, *folder.parents) if each.is_dir())
+    missing = needed_bytes + _SPARE_BYTES - shutil.disk_usage(existing).free
+    if missing > 0:
+        sentence = tr(
+            "The engine needs {0} in {1}, and {2} are missing. Free some space there, then try again.",
+            show_bytes(needed_bytes), folder, show_bytes(missing),
+        )  # fmt: skip
+        raise HubError("no_space", tr("Not enough space"), sentence)
+
+
+def network_for(network: Network, url: str) -> Network:
+    """Return the network without a token, and with the server of `url`, which error messages will name."""
+    address = urlsplit(url)
+    return msgspec.structs.replace(network, endpoint=f"{address.scheme}://{address.netloc}", token="")
+
+
+def problem_of(error: HubError) -> str:
     """Return what to tell the user; "" if the user stopped the download."""
     if error.kind == "stopped":
         return ""

@@ -117,7 +117,7 @@ async def examine(
         failure = loaded if isinstance(loaded, LoadFailure) else None
         return f"{failure.title}. {failure.sentence}" if failure else ""
 
-    checks.append(await _timed(mark("load"), load))
+    checks.append(await timed(mark("load"), load))
     state = engine.state
     if failure is None:
         checks += await _self_test(client, ask)
@@ -171,7 +171,7 @@ async def _self_test(client: EngineClient, ask: AskQuestion) -> list[Check]:
                     Check(name, passed=False, seconds=0.0, detail=tr("Not asked, because the engine had stopped."))
                 )
             else:
-                checks.append(await _timed(name, question))
+                checks.append(await timed(name, question))
         unsubscribe()
         return checks
 
@@ -194,7 +194,7 @@ def _fault(answer: Answer, words: str, reasoning: str) -> str:
     return ""
 
 
-async def _timed(name: str, run: Callable[[], Awaitable[str]]) -> Check:
+async def timed(name: str, run: Callable[[], Awaitable[str]]) -> Check:
     """Run a test and measure its time. `run` returns what is wrong, or "" if the test passed."""
     started = time.monotonic()
     fault = await run()

@@ -2,6 +2,8 @@
 
 import os
 from collections.abc import Awaitable, Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from qwendesk.core.engine_manifest import EnginePack
 from qwendesk.core.owner import Owner
@@ -13,6 +15,9 @@ from qwendesk.engines.pack_installer import PackInstaller
 from qwendesk.engines.packs import PacksService, read_packs
 from qwendesk.hub.network import Network
 from qwendesk.settings.service import SettingsService
+
+if TYPE_CHECKING:
+    from qwendesk.engines.engine_updates import EngineUpdates
 
 
 class InstalledEngines(Owner):
@@ -39,3 +44,25 @@ class InstalledEngines(Owner):
         self.switch = EngineSwitch(engines, self.packs, engine, settings, stop_answer, self.installer)
         # run.cmd and make pass on which engine was asked for.
         self.gpu_engine = GpuEngine(engines, self.packs, self.switch, settings, os.environ.get("ENGINE", ""))
+        self._settings, self._network, self._is_metered = settings, network, False
+
+    def set_metered(self, is_metered: bool) -> None:
+        """Set whether the connection is metered. Nothing is downloaded or asked automatically on such a connection."""
+        self._is_metered = is_metered
+        self.gpu_engine.set_metered(is_metered)
+
+    @cached_property
+    def updates(self) -> "EngineUpdates":
+        """The search for other releases of llama.cpp. It is built when it is first needed."""
+        from qwendesk.engines.engine_updates import EngineUpdates  # noqa: PLC0415
+
+        return self.own(
+            EngineUpdates(
+                self.engines,
+                self.installer,
+                self.switch.add_pack_file,
+                self._settings.state,
+                self._network,
+                is_metered=lambda: self._is_metered,
+            )
+        )

@@ -11,7 +11,8 @@ import msgspec
 
 from qwendesk.core import paths
 from qwendesk.core.devices import DeviceInfo
-from qwendesk.core.engine_manifest import Backend, EngineFolder, EngineManifest
+from qwendesk.core.engine_abi import check_against_all, known_abis, own_release, read_abi
+from qwendesk.core.engine_manifest import ABI_TABLE_NAME, Backend, EngineFolder, EngineManifest
 from qwendesk.core.failures import EngineExit, LoadFailure
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import text_message
@@ -92,6 +93,11 @@ class EngineTrial(msgspec.Struct, frozen=True, kw_only=True):
     devices: tuple[DeviceInfo, ...] = ()
 
     @property
+    def release(self) -> str:
+        """llama.cpp's release of it, such as "b11312"."""
+        return (self.engine.manifest.release if self.engine is not None else "") or own_release()
+
+    @property
     def has_gpu(self) -> bool:
         return any(device.kind in {"gpu", "igpu"} for device in self.devices)
 
@@ -101,7 +107,7 @@ def reason_not_startable(manifest: EngineManifest, package_version: str, feature
 
     `features` are those of the CPU. None if they are unknown: only engines that need none may be started then.
     """
-    if manifest.package_version != package_version:
+    if not manifest.release and manifest.package_version != package_version:
         return tr(
             "It belongs to engine release {0}, but this QwenDesk uses {1}.", manifest.package_version, package_version
         )
@@ -109,6 +115,20 @@ def reason_not_startable(manifest: EngineManifest, package_version: str, feature
         return tr("This system doesn't tell what its CPU can do.") if manifest.cpu_needs else ""
     missing = [need for need in manifest.cpu_needs if need not in features]
     return tr("It needs a newer CPU (with {0}).", join_list(missing)) if missing else ""
+
+
+def unfit_layouts(engine: EngineFolder) -> str:
+    """Return why the worker's calls don't fit an engine of another release; "" if they do, or if it is none.
+
+    That can change with an update of QwenDesk, whose worker makes other calls.
+    """
+    if not engine.manifest.release:
+        return ""
+    try:
+        report = check_against_all(known_abis(), read_abi(Path(engine.path, ABI_TABLE_NAME)))
+    except (OSError, msgspec.DecodeError) as error:
+        return tr("Its file {0} can't be read: {1}.", ABI_TABLE_NAME, error)
+    return "" if report.fits else report.why_refused
 
 
 def trial_client(engine: EngineFolder | None) -> BenchClient:

@@ -12,6 +12,7 @@ from qwendesk.core.file_names import Shard, is_mmproj_name
 from qwendesk.core.input_files import open_local
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.translation import tr
+from qwendesk.engine.engine_knowledge import EngineKnowledge, read_knowledge
 from qwendesk.hub.catalog import Catalog, CatalogMatch
 from qwendesk.hub.catalog_schema import CatalogModel
 from qwendesk.hub.file_origin import FileOrigin, origin_of
@@ -19,6 +20,7 @@ from qwendesk.hub.finding_texts import FindingCode, FixCode, Value
 from qwendesk.hub.findings import Detail, FindingFix, detail
 from qwendesk.hub.gguf import join_shards
 from qwendesk.hub.gguf_source import BadHeader
+from qwendesk.hub.gguf_types import SUPPORTED_ARCHITECTURES
 from qwendesk.hub.header_cache import HeaderCache
 from qwendesk.hub.model_folders import is_hidden
 
@@ -86,6 +88,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """The mmprojs near a model, or the models near an mmproj or a draft head."""
     same_as: tuple[str, ...] = ()
     """Paths of other files with the same bytes."""
+    engines: EngineKnowledge = EngineKnowledge()
+    """What other releases of llama.cpp can load; empty if the app's own engines know the architecture."""
 
     @property
     def path(self) -> str:
@@ -181,7 +185,14 @@ class _EvidenceReader:
         facts = [file.facts for file in files if file.facts is not None]
         is_whole = len(facts) == len(files) and not missing
         joined = (join_shards(facts) if len(facts) > 1 else facts[0]) if is_whole else None
-        return Evidence(files=files, facts=joined, missing=missing, neighbours=self._neighbours(present[0], joined))
+        is_known = all(each.kind != "model" or each.architecture in SUPPORTED_ARCHITECTURES for each in facts)
+        return Evidence(
+            files=files,
+            facts=joined,
+            missing=missing,
+            neighbours=self._neighbours(present[0], joined),
+            engines=EngineKnowledge() if is_known else read_knowledge(),
+        )
 
     def _file(self, path: Path) -> FileEvidence:
         if path not in self._files:

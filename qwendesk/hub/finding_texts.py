@@ -195,8 +195,16 @@ FINDINGS: Mapping[tuple[FindingCode, str], FindingText] = types.MappingProxyType
             "warning",
             "not_recommended",
             mark(
-                "The tensor {tensor} of {name} has type {tensor_type}, which is newer than this engine. Choose another "
-                "quant; a later QwenDesk may read this one."
+                "The tensor {tensor} of {name} has type {tensor_type}, which is newer than this engine. Check for a "
+                "newer one on the Engine page, or choose another quant."
+            ),
+        ),
+        ("unsupported-arch", "newer-type"): FindingText(
+            "warning",
+            "not_recommended",
+            mark(
+                "The tensor {tensor} of {name} has type {tensor_type}, which needs a newer engine: {engine} has it. "
+                "Get it on the Engine page."
             ),
         ),
         ("unsupported-arch", "removed-type"): FindingText(
@@ -231,7 +239,23 @@ FINDINGS: Mapping[tuple[FindingCode, str], FindingText] = types.MappingProxyType
         ("unsupported-arch", "architecture"): FindingText(
             "warning",
             "not_recommended",
-            mark('The engine doesn\'t support the architecture "{architecture}". Other programs may.'),
+            mark(
+                'The engine doesn\'t know the architecture "{architecture}". A newer one may: check for it on the '
+                "Engine page."
+            ),
+        ),
+        ("unsupported-arch", "newer-engine"): FindingText(
+            "warning",
+            "not_recommended",
+            mark('The architecture "{architecture}" needs a newer engine: {engine} has it. Get it on the Engine page.'),
+        ),
+        ("unsupported-arch", "no-engine"): FindingText(
+            "warning",
+            "not_recommended",
+            mark(
+                'No engine knows the architecture "{architecture}" yet. The newest one at the last check was {engine}: '
+                "check again later on the Engine page."
+            ),
         ),
         ("draft-file", ""): FindingText(
             "info", None, mark("This is a draft model for speculative decoding, not a model to chat with.")

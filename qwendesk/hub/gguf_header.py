@@ -9,6 +9,7 @@ import msgspec
 from qwendesk.core.model_facts import TensorFacts
 from qwendesk.core.number_format import show_count
 from qwendesk.core.translation import tr
+from qwendesk.engine.engine_knowledge import SeenRelease, read_knowledge
 from qwendesk.hub.finding_texts import FindingCode, Value
 from qwendesk.hub.gguf_source import (
     BadHeader,
@@ -51,6 +52,8 @@ _ROTATION = "prism.hadamard."
 # How many characters of a key a message shows.
 _SHOWN = 80
 _DEFAULT_ALIGNMENT = 32
+# Stands for the bytes of a tensor whose type only a newer engine knows, until its room is known.
+_UNKNOWN_SIZE = -1
 _MAX_ALIGNMENT = 2**20
 
 _TOKENS = "tokenizer.ggml.tokens"
@@ -130,7 +133,9 @@ def read_header(source: ByteSource) -> GgufHeader:
     if any(key.startswith(_ROTATION) for key in metadata.values):
         values: Mapping[str, Value] = {"name": cursor.name, "program": PRISM_ML}
         raise _unsupported(tr("Made for another program"), "rotated", values)
-    needed_bytes = _check_data(cursor, metadata.values, tensors, offsets)
+    alignment = _alignment(cursor.name, metadata.values)
+    tensors = _with_sizes(tensors, offsets, cursor.size - _round_up(cursor.position, alignment))
+    needed_bytes = _check_data(cursor, alignment, tensors, offsets)
     return GgufHeader(
         values=metadata.values,
         token_count=metadata.token_count,
@@ -253,12 +258,26 @@ def _read_tensors(cursor: Cursor, count: int) -> tuple[tuple[TensorFacts, ...], 
     return tuple(tensors.values()), offsets
 
 
+def _with_sizes(tensors: tuple[TensorFacts, ...], offsets: list[int], data_bytes: int) -> tuple[TensorFacts, ...]:
+    """Return the tensors, with the room that those have of types whose size isn't known here."""
+    ends = [*offsets[1:], data_bytes]
+    return tuple(
+        tensor if tensor.n_bytes >= 0 else msgspec.structs.replace(tensor, n_bytes=max(end - offset, 0))
+        for tensor, offset, end in zip(tensors, offsets, ends, strict=False)
+    )
+
+
 def _tensor(file_name: str, name: str, shape: tuple[int, ...], type_number: int) -> TensorFacts:
     kind = TENSOR_TYPES.get(type_number)
     if kind is None and type_number > _MAX_TYPE:
         raise damaged_header(file_name, tr('Its tensor "{0}" has the unknown type {1}.', name, show_count(type_number)))
     if kind is None:
-        raise _unknown_type(file_name, name, type_number)
+        if type_number in REMOVED_TYPES or type_number >= FORK_TYPES.start:
+            raise _unknown_type(file_name, name, type_number)
+        engines = read_knowledge()
+        if type_number < engines.n_types:
+            return TensorFacts(name=name, type=tr("type {0}", type_number), shape=shape, n_bytes=_UNKNOWN_SIZE)
+        raise _newer_type(file_name, name, type_number, engines.newest)
     elements = math.prod(shape)
     row = shape[0] if shape else 1
     if elements > _MAX_ELEMENTS or row % kind.block:
@@ -268,26 +287,38 @@ def _tensor(file_name: str, name: str, shape: tuple[int, ...], type_number: int)
 
 
 def _unknown_type(file_name: str, tensor_name: str, type_number: int) -> BadHeader:
-    """Return the error for a type that the engine doesn't know, by who else does."""
+    """Return the error for a type that llama.cpp doesn't know, by who else does."""
     values: Mapping[str, Value] = {"name": file_name, "tensor": tensor_name, "tensor_type": type_number}
     if program := program_for_type(type_number):
         return _unsupported(tr("Made for another program"), "fork-type", {**values, "program": program})
-    case = "unknown-fork" if type_number in FORK_TYPES else "tensor-type"
     return _unsupported(
-        tr("Tensor type not supported"), "removed-type" if type_number in REMOVED_TYPES else case, values
+        tr("Tensor type not supported"), "removed-type" if type_number in REMOVED_TYPES else "unknown-fork", values
     )
 
 
-def _check_data(
-    cursor: Cursor, values: dict[str, HeaderValue], tensors: tuple[TensorFacts, ...], offsets: list[int]
-) -> int:
+def _alignment(file_name: str, values: Mapping[str, HeaderValue]) -> int:
+    """Return the number of bytes at whose multiples the data of tensors begins."""
+    alignment = values.get("general.alignment", _DEFAULT_ALIGNMENT)
+    if not isinstance(alignment, int) or not 0 < alignment <= _MAX_ALIGNMENT or alignment & (alignment - 1):
+        raise damaged_header(file_name, tr("Its data alignment {0} isn't a power of two.", alignment))
+    return alignment
+
+
+def _newer_type(file_name: str, tensor_name: str, type_number: int, newest: SeenRelease | None) -> BadHeader:
+    """Return the error for a type that no engine on this PC knows, with the release that does, if one was seen."""
+    has_it = newest is not None and type_number < newest.n_types
+    values: Mapping[str, Value] = {
+        "name": file_name, "tensor": tensor_name, "tensor_type": type_number,
+        "engine": newest.tag if newest is not None else "",
+    }  # fmt: skip
+    return _unsupported(tr("Tensor type not supported"), "newer-type" if has_it else "tensor-type", values)
+
+
+def _check_data(cursor: Cursor, alignment: int, tensors: tuple[TensorFacts, ...], offsets: list[int]) -> int:
     """Return the offset at which the tensors' data ends, and check that it is laid out correctly.
 
     The data follows the header, tensor after tensor, with each start rounded up to the alignment.
     """
-    alignment = values.get("general.alignment", _DEFAULT_ALIGNMENT)
-    if not isinstance(alignment, int) or not 0 < alignment <= _MAX_ALIGNMENT or alignment & (alignment - 1):
-        raise damaged_header(cursor.name, tr("Its data alignment {0} isn't a power of two.", alignment))
     start = _round_up(cursor.position, alignment)
     end = 0
     for tensor, offset in zip(tensors, offsets, strict=True):

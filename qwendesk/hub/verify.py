@@ -293,11 +293,15 @@ def _duplicate(evidence: Evidence) -> Iterator[Finding]:
 
 def _unsupported_architecture(evidence: Evidence) -> Iterator[Finding]:
     facts = evidence.first_facts
-    if facts is not None and facts.architecture not in SUPPORTED_ARCHITECTURES:
+    if facts is None or facts.architecture in SUPPORTED_ARCHITECTURES:
+        return
+    newest = evidence.engines.newest
+    if not evidence.engines.engine_for(facts.architecture):
+        is_known = newest is not None and facts.architecture in newest.architectures
         yield Finding(
             code="unsupported-arch",
-            case="architecture",
-            values={"architecture": facts.architecture},
+            case="architecture" if newest is None else "newer-engine" if is_known else "no-engine",
+            values={"architecture": facts.architecture, "engine": newest.tag if newest is not None else ""},
             details=(detail("architecture", architecture=facts.architecture),),
             fix=FindingFix("find_model"),
         )

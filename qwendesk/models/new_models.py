@@ -20,7 +20,8 @@ from qwendesk.core.json_file import JsonFile
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.model_titles import gguf_words, model_title
 from qwendesk.core.presets import family_of_file
-from qwendesk.core.translation import join_list, tr, tr_n
+from qwendesk.core.translation import join_list, join_sentences, tr, tr_n
+from qwendesk.engine.engine_knowledge import NO_OTHERS, EngineKnowledge
 from qwendesk.hardware.plan_text import like_family_text
 from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.catalog_schema import Licence
@@ -103,6 +104,8 @@ class NewOffer(msgspec.Struct, frozen=True, kw_only=True):
     """How it's treated as a model of a newer Qwen, in a sentence; "" if it isn't one."""
     licence: Licence | None = None
     """The licence of the catalog's model, if that holds for this one."""
+    why_not: str = ""
+    """Why no engine here can load it, and which program or release can, in sentences; "" if one can."""
 
 
 class NewLookUp(msgspec.Struct, frozen=True):
@@ -324,26 +327,36 @@ def still_new(models: Iterable[NewModel], catalog: Catalog) -> tuple[NewModel, .
 
 
 def make_new_offers(
-    models: Iterable[NewModel], catalog: Catalog, pc: Pc, *, with_pictures: bool = True
+    models: Iterable[NewModel],
+    catalog: Catalog,
+    pc: Pc,
+    *,
+    with_pictures: bool = True,
+    engines: EngineKnowledge = NO_OTHERS,
 ) -> tuple[NewOffer, ...]:
-    """Return each new model with the file to take on `pc`, with or without its vision projector."""
+    """Return each new model with the file to take on `pc`, with or without its vision projector.
+
+    `engines` tells what other releases of llama.cpp can load.
+    """
     offers = []
     for model in still_new(models, catalog):
+        why_not = why_not_loaded(model, engines)
         known = catalog.model_of(model.name)
         offer = NewOffer(
             model=model,
-            item=_file_to_take(model, pc, with_pictures=with_pictures) if not why_not_loaded(model) else None,
+            item=_file_to_take(model, pc, with_pictures=with_pictures) if not why_not else None,
             is_too_large=min((each.n_bytes for each in model.items), default=0) > pc.room_bytes > 0,
             known=known.id if known is not None else "",
             like=_like_text(model),
             licence=catalog.licence_of(model.repo),
+            why_not=why_not,
         )
         offers.append(offer)
     return tuple(offers)
 
 
-def why_not_loaded(model: NewModel) -> str:
-    """Return why this engine can't load the model, and which program or release can, in a sentence; "" if it can."""
+def why_not_loaded(model: NewModel, engines: EngineKnowledge = NO_OTHERS) -> str:
+    """Return why no engine here can load the model, and which program or release can, in sentences; "" if one can."""
     facts = model.facts
     if facts is None:
         if model.is_gated:
@@ -354,12 +367,9 @@ def why_not_loaded(model: NewModel) -> str:
         return fill(FINDINGS[error.code, error.case].message, error.values)
     if facts.kind != "model" or facts.architecture in DRAFT_ARCHITECTURES:
         return tr("Its files are no models to chat with.")
-    if facts.architecture not in SUPPORTED_ARCHITECTURES:
-        return tr(
-            "It needs a newer engine: this one doesn't know its architecture, {0}. A later QwenDesk can load it once "
-            "llama.cpp does. Until then, the newest llama.cpp may load it.",
-            shown(facts.architecture),
-        )
+    if facts.architecture not in SUPPORTED_ARCHITECTURES and not engines.engine_for(facts.architecture):
+        unknown = tr("The engine doesn't know its architecture, {0}.", shown(facts.architecture))
+        return join_sentences(unknown, engines.advice(facts.architecture))
     return ""
 
 

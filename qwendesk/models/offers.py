@@ -14,6 +14,7 @@ from qwendesk.core.failures import EngineExit
 from qwendesk.core.observed import Observed
 from qwendesk.core.plan import DriveKind
 from qwendesk.core.units import GIB
+from qwendesk.engine.engine_knowledge import read_knowledge
 from qwendesk.engine.protocol import Devices
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.measurements import Measurements
@@ -200,7 +201,9 @@ class OffersService:
             choices={purpose: make_choices(purpose, offers, catalog, pc) for purpose in PURPOSES},
             with_pictures=with_pictures,
             others={model.id: other_uploaders(catalog, model) for model in catalog.models},
-            new=make_new_offers(self._catalog.state.value.new, catalog, pc, with_pictures=with_pictures),
+            new=make_new_offers(
+                self._catalog.state.value.new, catalog, pc, with_pictures=with_pictures, engines=read_knowledge()
+            ),
         )
 
 

@@ -60,7 +60,7 @@ def test_the_engines_lines_decide_the_kind(line, kind):
 
 def test_an_unknown_architecture_is_named_and_an_update_is_not_promised_to_help():
     failure = classify_load(refused("llama_model_load: error: unknown model architecture: 'qwen99'"), OPTIONS)
-    assert failure.sentence.startswith('big.gguf needs "qwen99", which this engine doesn\'t know. A later QwenDesk can')
+    assert failure.sentence.startswith('big.gguf needs "qwen99", which this engine doesn\'t know. A newer engine may')
     assert "Update QwenDesk" not in failure.sentence
 
 

@@ -1,11 +1,13 @@
 """Which packs are for the cards of a PC, and what stands in the way."""
 
+import msgspec
 import pytest
 
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.engine_manifest import EnginePack
 from qwendesk.core.units import GIB, MIB
-from qwendesk.engines.pack_fit import obstacle, packs_for, slower_on_vulkan, unserved
+from qwendesk.engines import pack_fit
+from qwendesk.engines.pack_fit import REGRESSIONS, known_regressions, obstacle, packs_for, unserved
 from qwendesk.engines.packs import PackState
 from qwendesk.hardware.snapshot import GpuReading
 
@@ -67,6 +69,19 @@ def test_gpu_is_unserved_only_if_the_engine_lists_none() -> None:
 def test_owner_of_rdna_4_is_told_of_slower_prompts(name: str, *, is_told: bool) -> None:
     """llama.cpp#29892."""
     gpus = (IRIS, GpuReading(name=name, vendor="amd"))
-    said = slower_on_vulkan(gpus)
-    assert ("never tried" in slower_on_vulkan(gpus, has_run_cmd=True)) == is_told
-    assert (f"On {name}, this release of the Vulkan engine reads prompts 12 to 31% slower" in said) == is_told
+    said = known_regressions(gpus, "vulkan", 11312)
+    assert ("never tried" in known_regressions(gpus, "vulkan", 11312, has_run_cmd=True)) == is_told
+    assert (f"On {name}, the Vulkan engine reads prompts 12 to 31% slower" in said) == is_told
+    assert known_regressions(gpus, "cpu", 11312) == known_regressions(gpus, "vulkan", 11000) == ""
+
+
+def test_a_mended_regression_names_the_build_that_mends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    mended = msgspec.structs.replace(REGRESSIONS[0], mended=11900)
+    monkeypatch.setattr(pack_fit, "REGRESSIONS", (mended,))
+    gpus = (GpuReading(name="AMD Radeon RX 9070 XT", vendor="amd"),)
+    assert "b11900 mends it" in known_regressions(gpus, "vulkan", 11899)
+    assert known_regressions(gpus, "vulkan", 11900) == ""
+
+
+def test_each_regression_has_its_source() -> None:
+    assert all("llama.cpp/issues/" in row.source for row in REGRESSIONS)

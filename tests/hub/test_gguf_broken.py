@@ -215,7 +215,7 @@ def test_a_type_of_another_program_names_it_and_never_says_update(number: int, c
     assert error.case == case
     assert program in error.sentence
     assert "pdate QwenDesk" not in error.sentence
-    assert ("a later QwenDesk" in error.sentence) == (case == "tensor-type")
+    assert ("on the Engine page" in error.sentence) == (case == "tensor-type")
 
 
 def test_rotated_weights_are_refused_though_their_type_is_known() -> None:

@@ -31,19 +31,20 @@ class _Ggml(Protocol):
     ggml_backend_dev_backend_reg: Any
     ggml_backend_reg_name: Any
     ggml_backend_dev_buffer_type: Any
-    ggml_backend_cpu_buffer_type: Any
     ggml_backend_buft_name: Any
+    ggml_backend_load_all_from_path: Any
 
 
 @functools.cache
 def ggml() -> _Ggml:
-    """Return the loaded ggml library. A second copy opened from disk would have its own, empty device registry."""
+    """Return the loaded ggml library. A second copy opened from disk would have its own, empty device registry.
+
+    llama.cpp's own releases have each backend in a library of its own. They are loaded here.
+    """
     library: Any = C._lib
     if sys.platform == "win32":
-        chosen = os.environ.get("LLAMA_CPP_LIB_PATH")
-        folder = pathlib.Path(chosen) if chosen else pathlib.Path(llama_cpp.__file__).parent / "lib"
-        library = _WindowsGgml(folder)
-    for name in ("dev_get", "dev_backend_reg", "dev_buffer_type", "cpu_buffer_type"):
+        library = _WindowsGgml(_folder())
+    for name in ("dev_get", "dev_backend_reg", "dev_buffer_type"):
         getattr(library, f"ggml_backend_{name}").restype = ctypes.c_void_p
     for name in ("dev_name", "dev_description", "reg_name", "buft_name"):
         getattr(library, f"ggml_backend_{name}").restype = ctypes.c_char_p
@@ -59,10 +60,19 @@ def ggml() -> _Ggml:
         "buft_name",
     ):
         getattr(library, f"ggml_backend_{name}").argtypes = [ctypes.c_void_p]
-    library.ggml_backend_cpu_buffer_type.argtypes = []
     library.ggml_backend_dev_memory.argtypes = [ctypes.c_void_p] + [ctypes.POINTER(ctypes.c_size_t)] * 2
     library.ggml_backend_dev_memory.restype = None
+    if not library.ggml_backend_dev_count():
+        library.ggml_backend_load_all_from_path.argtypes = [ctypes.c_char_p]
+        library.ggml_backend_load_all_from_path.restype = None
+        library.ggml_backend_load_all_from_path(str(_folder()).encode())
     return library  # type: ignore[no-any-return]
+
+
+def _folder() -> pathlib.Path:
+    """Return the folder of the engine's libraries."""
+    chosen = os.environ.get("LLAMA_CPP_LIB_PATH")
+    return pathlib.Path(chosen) if chosen else pathlib.Path(llama_cpp.__file__).parent / "lib"
 
 
 class _WindowsGgml:
@@ -112,10 +122,7 @@ def device_handle(name: str) -> int:
 
 def buffer_type(device_name: str) -> int:
     """Return the ggml_backend_buffer_type_t of tensors that are placed on `device_name`."""
-    library = ggml()
-    if device_name.upper() == "CPU":
-        return int(library.ggml_backend_cpu_buffer_type())
-    return int(library.ggml_backend_dev_buffer_type(device_handle(device_name)))
+    return int(ggml().ggml_backend_dev_buffer_type(device_handle(device_name)))
 
 
 def buffer_names() -> dict[str, str]:

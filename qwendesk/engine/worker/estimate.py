@@ -23,7 +23,7 @@ from qwendesk.engine.dry_run_protocol import Estimated, decode_estimate
 from qwendesk.engine.protocol import Allocation
 from qwendesk.engine.worker import params
 from qwendesk.engine.worker.channel import Channel
-from qwendesk.engine.worker.devices import buffer_names
+from qwendesk.engine.worker.devices import buffer_names, ggml
 from qwendesk.engine.worker.log import EngineLog, read_allocations
 
 _MIB = 1024**2
@@ -45,6 +45,7 @@ def answer(channel: Channel, requests: BinaryIO) -> None:
     """Read one Estimate request and send an Estimated event."""
     log = EngineLog()
     log.install()
+    ggml()
     C.llama_backend_init()
     request = decode_estimate(requests.readline())
     try:

@@ -81,6 +81,7 @@ class Service:
     def run(self) -> None:
         """Serve requests until Shutdown. If standard input ends or can't be read, the process exits at once."""
         self._log.install()
+        devices.ggml()
         C.llama_backend_init()
         threading.Thread(target=self._read_requests, name="requests", daemon=True).start()
         threading.Thread(target=self._beat, name="beat", daemon=True).start()

@@ -9,13 +9,14 @@ from PySide6.QtCore import QObject, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QWidget
 
+from qwendesk.core.engine_abi import build_number
 from qwendesk.core.engine_manifest import MANIFEST_NAME, Backend
 from qwendesk.core.observed import Observed
 from qwendesk.core.translation import join_sentences, tr
 from qwendesk.core.units import show_bytes
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.pack_file import PackFile, pack_facts
-from qwendesk.engines.pack_fit import fits, is_compiled_by_driver, obstacle, packs_for, slower_on_vulkan, unserved
+from qwendesk.engines.pack_fit import fits, is_compiled_by_driver, known_regressions, obstacle, packs_for, unserved
 from qwendesk.engines.packs import PackState
 from qwendesk.engines.services import InstalledEngines
 from qwendesk.engines.trial import EngineTrial
@@ -80,9 +81,10 @@ class EnginesPresenter(QObject):
         is_waiting, adding = self._switch.is_waiting.value, self._switch.adding.value
         lines = row_texts.engine_lines(engines, wanted, self._engine.state.devices)
         note = row_texts.note_text(engines, wanted, waits=is_waiting, adding=adding)
-        if engines.current is not None and engines.current.backend == "vulkan":
+        if engines.current is not None:
             has_run_cmd = sys.platform == "win32" and not hasattr(sys, "frozen")
-            note = note or slower_on_vulkan(self._gpus, has_run_cmd=has_run_cmd)
+            build = build_number(engines.current.release)
+            note = note or known_regressions(self._gpus, engines.current.backend, build, has_run_cmd=has_run_cmd)
         best = row_texts.best_text(engines)
         is_busy = bool(engines.trying) or is_waiting or bool(adding)
         self.list.show_engines(lines, best, note, is_best=not wanted, is_busy=is_busy)

@@ -74,6 +74,8 @@ def engine_title(trial: EngineTrial) -> str:
     if trial.engine is None:
         return trial.name
     manifest = trial.engine.manifest
+    if manifest.release:
+        return f"{backend_title(manifest.backend)}, {manifest.release}"
     if manifest.backend == "cpu":
         level = next((title for need, title in _LEVELS if need in manifest.cpu_needs), "")
         return tr("CPU, {0}", level) if level else tr("CPU")
@@ -199,7 +201,7 @@ def _details(trial: EngineTrial, devices: Sequence[DeviceInfo]) -> str:
     parts.append(tr("folder {0}", trial.name))
     if manifest.llama_cpp_commit:
         parts.append(tr("llama.cpp {0}", manifest.llama_cpp_commit[:9]))
-    parts.append(tr("release {0}", manifest.package_version))
+    parts.append(tr("release {0}", manifest.shown_release))
     if manifest.unlisted:
         parts.append(tr("its publisher lists no SHA-256, so that of the first download is kept"))
     return " · ".join(part for part in parts if part)

@@ -10,7 +10,7 @@ from qwendesk.core.units import GIB, show_bytes, show_duration, show_reported, s
 from qwendesk.hub.catalog_schema import CatalogModel, Licence, Quality, SpeedReport
 from qwendesk.hub.download_queue import DownloadItem
 from qwendesk.models.fit import FitLabel, Pc
-from qwendesk.models.new_models import NewModel, NewOffer, files_note, why_not_loaded
+from qwendesk.models.new_models import NewModel, NewOffer, files_note
 from qwendesk.models.purposes import LARGE_B, Choice
 from qwendesk.models.ranking import Offer, QuantOffer
 
@@ -367,7 +367,7 @@ def new_summary_text(offer: NewOffer) -> str:
     """Return whether a new model fits and how large it is, or why it can't be loaded, in a line."""
     item = offer.item
     if item is None or item.fit is None:
-        return why_not_loaded(offer.model) or no_fit_text(offer.model)
+        return offer.why_not or no_fit_text(offer.model)
     word, place, _ = fit_place(item.fit)
     fit = tr("{0} {1}", word, place) if item.fit.kind in ("vram", "experts", "layers", "cpu") else word
     size = show_bytes(item.n_bytes + item.mmproj_bytes)
@@ -398,7 +398,7 @@ def new_model_texts(offer: NewOffer) -> list[str]:
     """Return what to know of a new model before its download, in lines: the file, what it is like, the licence."""
     model, item = offer.model, offer.item
     lines = [
-        why_not_loaded(model),
+        offer.why_not,
         _item_text(offer) if item is not None else "",
         _smallest_text(offer) if item is None else "",
         tr("Other files of {0}, which is in the catalog.", offer.known) if offer.known else "",

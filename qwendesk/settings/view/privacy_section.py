@@ -99,8 +99,9 @@ class PrivacySection(TitledCard):
                     "model files; for models on servers that you add; and for the tools Web search and Read page and "
                     "MCP servers, which are off until you turn them on in a chat. If you turn on Check for updates to "
                     "model files weekly, above, it also asks Hugging Face once a week for the lists of files of the "
-                    "models it recommends, and for new models of their uploaders. With Offline, above, it connects to "
-                    "nothing on the Internet. Programs that you add as MCP servers connect as they like."
+                    "models it recommends, and for new models of their uploaders, and GitHub for a newer engine. With "
+                    "Offline, above, it connects to nothing on the Internet. Programs that you add as MCP servers "
+                    "connect as they like."
                 ),
             )
         )
