@@ -270,7 +270,7 @@ def add_new(commands: "Commands") -> None:
 async def show_new(options: argparse.Namespace, terminal: Terminal, interrupts: Interrupts) -> int:
     """Ask, save and print what is new, and return the exit status. Ctrl+C ends the questions."""
     from qwendesk.cli.recommend import pc_of
-    from qwendesk.engine.engine_knowledge import read_knowledge
+    from qwendesk.core.engine_knowledge import read_knowledge
     from qwendesk.models.new_models import make_new_offers
 
     stop = threading.Event()

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import msgspec
 
+from qwendesk.core.engine_knowledge import may_need_newer, read_knowledge
 from qwendesk.core.failures import EngineExit, LoadFailure, LoadFailureKind
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.translation import join_sentences, mark, tr
-from qwendesk.engine.engine_knowledge import may_need_newer, read_knowledge
 from qwendesk.engine.protocol import GRAMMAR_EXIT_CODE, LoadRefused
 
 _HOST_BUFFER = r"(?:CPU\w*|\w+_Host|AMX|ACCEL|BLAS)"

@@ -17,6 +17,7 @@ import msgspec
 
 from qwendesk.core.app_options import AppOptions
 from qwendesk.core.engine_abi import build_number, own_release
+from qwendesk.core.engine_knowledge import UPDATES_NAME
 from qwendesk.core.engine_manifest import BEST_FIRST, Backend, EngineFolder
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.json_file import JsonFile, run_in_thread
@@ -25,7 +26,6 @@ from qwendesk.core.observed import Observed
 from qwendesk.core.permissions import make_folder
 from qwendesk.core.translation import join_list, tr
 from qwendesk.core.weekly import is_due, repeat_hourly
-from qwendesk.engine.engine_knowledge import UPDATES_NAME
 from qwendesk.engines.engine_choice import EngineChoiceService
 from qwendesk.engines.engine_comparison import EngineComparison, compare
 from qwendesk.engines.llama_releases import (

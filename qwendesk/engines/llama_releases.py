@@ -179,7 +179,7 @@ def fetch_newest(
                 texts[name] = _get(client, network, address).decode("utf-8", "replace")
     return msgspec.structs.replace(
         release,
-        download_bytes=sum(each.n_bytes for each in (*release.archives, *release.sources)),
+        download_bytes=sum(each.n_bytes for each in release.archives) + sum(each.n_bytes for each in release.sources),
         architectures=known_architectures(texts.get(ARCHITECTURES_NAME, "")),
         n_types=number_of_types(texts.get(_TYPES_NAME, "")),
     )

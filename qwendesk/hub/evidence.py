@@ -7,12 +7,12 @@ from pathlib import Path
 
 import msgspec
 
+from qwendesk.core.engine_knowledge import EngineKnowledge, read_knowledge
 from qwendesk.core.errors import BadModelFile
 from qwendesk.core.file_names import Shard, is_mmproj_name
 from qwendesk.core.input_files import open_local
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.translation import tr
-from qwendesk.engine.engine_knowledge import EngineKnowledge, read_knowledge
 from qwendesk.hub.catalog import Catalog, CatalogMatch
 from qwendesk.hub.catalog_schema import CatalogModel
 from qwendesk.hub.file_origin import FileOrigin, origin_of

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import msgspec
 
+from qwendesk.core.engine_knowledge import SeenRelease, read_knowledge
 from qwendesk.core.model_facts import TensorFacts
 from qwendesk.core.number_format import show_count
 from qwendesk.core.translation import tr
-from qwendesk.engine.engine_knowledge import SeenRelease, read_knowledge
 from qwendesk.hub.finding_texts import FindingCode, Value
 from qwendesk.hub.gguf_source import (
     BadHeader,

@@ -15,13 +15,13 @@ import msgspec
 
 from qwendesk import __version__
 from qwendesk.core.architectures import OTHER
+from qwendesk.core.engine_knowledge import NO_OTHERS, EngineKnowledge
 from qwendesk.core.file_names import Shard, draft_mark
 from qwendesk.core.json_file import JsonFile
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.model_titles import gguf_words, model_title
 from qwendesk.core.presets import family_of_file
 from qwendesk.core.translation import join_list, join_sentences, tr, tr_n
-from qwendesk.engine.engine_knowledge import NO_OTHERS, EngineKnowledge
 from qwendesk.hardware.plan_text import like_family_text
 from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.catalog_schema import Licence

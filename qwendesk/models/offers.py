@@ -9,12 +9,12 @@ import msgspec
 import psutil
 
 from qwendesk.core.app_options import AppOptions
+from qwendesk.core.engine_knowledge import read_knowledge
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.failures import EngineExit
 from qwendesk.core.observed import Observed
 from qwendesk.core.plan import DriveKind
 from qwendesk.core.units import GIB
-from qwendesk.engine.engine_knowledge import read_knowledge
 from qwendesk.engine.protocol import Devices
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.measurements import Measurements

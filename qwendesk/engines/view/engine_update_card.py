@@ -1,7 +1,8 @@
 """The card of the Engine page that finds, tries and uses other releases of llama.cpp."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
@@ -44,10 +45,10 @@ class EngineUpdateCard(QWidget):
             tr("From a file…"), "engine.update.file", tip=tr("Take a release from a folder, without a network")
         )
         self._get.clicked.connect(self._ask)
-        self._use.clicked.connect(lambda: self._tasks.start(switch.use(self._candidate, at_once=False)))
-        self._back.clicked.connect(lambda: self._tasks.start(switch.use(updates.previous, at_once=False)))
+        self._use.clicked.connect(lambda: self._start(switch.use(self._candidate, at_once=False)))
+        self._back.clicked.connect(lambda: self._start(switch.use(updates.previous, at_once=False)))
         self._stop.clicked.connect(updates.stop)
-        self._look.clicked.connect(lambda: self._tasks.start(updates.look()))
+        self._look.clicked.connect(lambda: self._start(updates.look()))
         self._file.clicked.connect(self._ask_file)
         buttons = FlowLayout()
         for button in (self._get, self._use, self._back, self._stop, self._look, self._file):
@@ -84,11 +85,14 @@ class EngineUpdateCard(QWidget):
         for button in (self._look, self._get):
             button.setEnabled(not state.is_offline)
 
+    def _start(self, work: Coroutine[Any, Any, object]) -> None:
+        self._tasks.start(work)
+
     def _ask(self) -> None:
         newer = self._updates.newer
         if newer is not None:
             question = tr("Get llama.cpp {0} ({1})?", newer.tag, show_bytes(newer.download_bytes))
-            ask_update(self, question, lambda: self._tasks.start(self._updates.get()))
+            ask_update(self, question, lambda: self._start(self._updates.get()))
 
     def _ask_file(self) -> None:
         filters = (tr("llama.cpp's archives ({0})", "*.zip *.tar.gz"), tr("All files ({0})", "*"))
@@ -96,13 +100,13 @@ class EngineUpdateCard(QWidget):
 
     def _ask_folder(self, path: str) -> None:
         question = tr("Add the llama.cpp release in {0}?", str(Path(path).parent))
-        ask_update(self, question, lambda: self._tasks.start(self._updates.add_from(Path(path))))
+        ask_update(self, question, lambda: self._start(self._updates.add_from(Path(path))))
 
 
-def ask_update(parent: QWidget, question: str, add: Callable[[], object]) -> None:
+def ask_update(parent: QWidget, question: str, add: Callable[[], None]) -> None:
     """Say what another release costs and what is trusted, and call `add` if the user agrees."""
     consequence = f"{what_it_costs()}\n\n{what_is_trusted()}"
-    answers = (DialogButton("yes", tr("Get and try it"), lambda: add() and None), DialogButton("no", tr("Cancel")))
+    answers = (DialogButton("yes", tr("Get and try it"), add), DialogButton("no", tr("Cancel")))
     QuestionDialog(parent, "engine.update.question", question, consequence, answers, default="yes").open()
 
 

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from qwendesk.core import paths
+from qwendesk.core.engine_knowledge import EngineKnowledge, SeenRelease, read_knowledge
 from qwendesk.core.options import LoadOptions
-from qwendesk.engine.engine_knowledge import EngineKnowledge, SeenRelease, read_knowledge
 from qwendesk.engine.load_failures import classify_load
 from qwendesk.engine.protocol import LoadRefused
 from qwendesk.engines.engine_updates import EngineUpdateState

@@ -4,17 +4,16 @@ Other releases of llama.cpp state in their `engine.json` what they can load, as 
 that was seen, on this PC or not, stands in the file of `engines/engine_updates.py`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from qwendesk.core import paths
-from qwendesk.core.engine_manifest import EngineFolder
+from qwendesk.core.engine_manifest import MANIFEST_NAME
 from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.translation import tr
 from qwendesk.core.units import show_bytes
-from qwendesk.engine.engine_folders import find_engines
 
 UPDATES_NAME = "engine-updates.json"
 
@@ -26,6 +25,14 @@ class SeenRelease(msgspec.Struct, frozen=True):
     architectures: tuple[str, ...] = ()
     n_types: int = 0
     download_bytes: int = 0
+
+
+class _Engine(msgspec.Struct, frozen=True):
+    """What this module reads of an `engine.json`."""
+
+    name: str
+    architectures: tuple[str, ...] = ()
+    n_types: int = 0
 
 
 class _Updates(msgspec.Struct, frozen=True):
@@ -74,10 +81,18 @@ def may_need_newer() -> str:
 def read_knowledge(places: Sequence[Path] | None = None) -> EngineKnowledge:
     """Read what the engines in `places`, and the last check, say. Files that can't be read say nothing."""
     places = paths.engine_places() if places is None else places
-    engines = [each.manifest for each in find_engines(places) if isinstance(each, EngineFolder)]
+    engines = [each for place in places for each in _engines_in(place)]
     here = {each.name: each.architectures for each in engines if each.architectures}
     try:
         newest = decode_json((places[-1] / UPDATES_NAME).read_bytes(), _Updates).found
     except (OSError, msgspec.DecodeError):
         newest = None
     return EngineKnowledge(here, max((each.n_types for each in engines), default=0), newest)
+
+
+def _engines_in(place: Path) -> Iterator[_Engine]:
+    for file in sorted(place.glob(f"*/{MANIFEST_NAME}")):
+        try:
+            yield decode_json(file.read_bytes(), _Engine)
+        except (OSError, msgspec.DecodeError):
+            continue
