@@ -28,7 +28,7 @@ _DIGEST = "sha256:"
 _SHA256_DIGITS = frozenset("0123456789abcdef")
 
 
-class _Asset(msgspec.Struct, frozen=True):
+class ReleaseAsset(msgspec.Struct, frozen=True):
     """A file of a release, as GitHub describes it."""
 
     name: str
@@ -38,7 +38,7 @@ class _Asset(msgspec.Struct, frozen=True):
 
 
 class _Release(msgspec.Struct, frozen=True):
-    assets: tuple[_Asset, ...] = ()
+    assets: tuple[ReleaseAsset, ...] = ()
 
 
 class KeptSum(msgspec.Struct, frozen=True):
@@ -74,7 +74,7 @@ class ArchiveSums:
         name = asset.name if asset is not None else name
         archive = msgspec.structs.replace(archive, url=f"{archive.url.rpartition('/')[0]}/{name}")
         kept = self._file.read().get(name)
-        listed = _sha256_of(asset)
+        listed = listed_sha256(asset)
         sha256 = listed or (kept.sha256 if kept is not None else "")
         n_bytes, etag = (asset.size, "") if asset is not None else (0, "")
         if not sha256 or not n_bytes:
@@ -83,7 +83,7 @@ class ArchiveSums:
         return archive, RemoteFile("", name, "", n_bytes, sha256 or None, sha256 or etag, None), bool(listed)
 
 
-def _listed(archive: PackArchive, name: str, network: Network, client: httpx2.Client) -> _Asset | None:
+def _listed(archive: PackArchive, name: str, network: Network, client: httpx2.Client) -> ReleaseAsset | None:
     """Return the archive as its publisher lists it; None if the list can't be had and the name is known anyway."""
     is_pattern = "*" in name
     if not archive.listing:
@@ -117,7 +117,8 @@ def _asked(archive: PackArchive, name: str, network: Network, client: httpx2.Cli
     return n_bytes, hashlib.sha256(etag.encode()).hexdigest()[:32] if etag else ""
 
 
-def _sha256_of(asset: _Asset | None) -> str:
+def listed_sha256(asset: ReleaseAsset | None) -> str:
+    """Return the SHA-256 that GitHub lists for a file; "" if it lists none."""
     digest = asset.digest or "" if asset is not None else ""
     sha256 = digest.removeprefix(_DIGEST).lower()
     return sha256 if digest.startswith(_DIGEST) and len(sha256) == 64 and _SHA256_DIGITS.issuperset(sha256) else ""

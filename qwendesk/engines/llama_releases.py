@@ -18,6 +18,7 @@ from qwendesk.core.engine_abi import build_number
 from qwendesk.core.engine_manifest import Backend
 from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.translation import tr
+from qwendesk.engines.archive_sums import ReleaseAsset, listed_sha256
 from qwendesk.engines.c_headers import HEADER_NAMES
 from qwendesk.hub.network import HubError, Network, bad_answer_error, hub_errors, status_error
 from qwendesk.hub.remote import RemoteFile
@@ -30,7 +31,6 @@ ARCHITECTURES_NAME = "llama-arch.cpp"
 _TYPES_NAME = "ggml.h"
 # Releases on a page of GitHub's list. There are several a day, and the newest one's archives may still be uploaded.
 _PER_PAGE = 10
-_DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 _GIT_HASH = re.compile(r"[0-9a-f]{40}")
 _ARCHITECTURE = re.compile(r'\{\s*LLM_ARCH_\w+\s*,\s*"([\w.-]{1,60})"\s*\}')
 _TYPE_COUNT = re.compile(r"\bGGML_TYPE_COUNT\s*=\s*(\d{1,4})\b")
@@ -96,17 +96,11 @@ class EngineRelease(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.tag}-{self.backend}"
 
 
-class _Asset(msgspec.Struct, frozen=True):
-    name: str
-    size: int
-    digest: str | None = None
-
-
 class _Listed(msgspec.Struct, frozen=True):
     tag_name: str
     published_at: str | None = None
     draft: bool = False
-    assets: tuple[_Asset, ...] = ()
+    assets: tuple[ReleaseAsset, ...] = ()
 
 
 class _TreeEntry(msgspec.Struct, frozen=True):
@@ -214,10 +208,10 @@ def _release_of(listed: _Listed, platform: str, backend: Backend, cuda: int) -> 
         name = pattern.format(listed.tag_name, cuda)
         found = sorted(each.name for each in listed.assets if fnmatch.fnmatchcase(each.name, name))
         asset = next((each for each in listed.assets if found and each.name == found[-1]), None)
-        digest = _DIGEST.fullmatch(asset.digest or "") if asset is not None else None
-        if asset is None or digest is None or "/" in asset.name:
+        sha256 = listed_sha256(asset)
+        if asset is None or not sha256 or "/" in asset.name:
             return None
-        archives.append(ReleaseArchive(asset.name, asset.size, digest[1]))
+        archives.append(ReleaseArchive(asset.name, asset.size, sha256))
     date = (listed.published_at or "")[:10]
     return (
         EngineRelease(tag=listed.tag_name, date=date, backend=backend, archives=tuple(archives)) if archives else None
