@@ -14,7 +14,8 @@ from qwendesk.core.translation import tr
 from qwendesk.hub.companion_pairing import header_names, pair_draft_head, pair_mmproj
 from qwendesk.hub.gguf_types import DRAFT_ARCHITECTURES
 from qwendesk.hub.header_cache import HeaderCache, HeaderSummary
-from qwendesk.hub.library_places import FoundModelFile, Origin, SearchFolder, VisitedFolders, walk
+from qwendesk.hub.library_places import Origin, SearchFolder
+from qwendesk.hub.library_walk import FoundModelFile, OtherFormat, VisitedFolders, walk
 
 _OLLAMAS_OWN = re.compile(r"qwen3\.[568](?![0-9])", re.IGNORECASE)
 
@@ -76,6 +77,8 @@ class Library(msgspec.Struct, frozen=True, kw_only=True):
     """Folders that exist but couldn't be read."""
     folders: tuple[str, ...] = ()
     """Folders that were read, each once. They are watched for new models."""
+    other_formats: tuple[OtherFormat, ...] = ()
+    """Models of other apps that aren't GGUF files."""
 
     @property
     def everything(self) -> tuple[LibraryModel, ...]:
@@ -89,13 +92,17 @@ def scan(places: Sequence[SearchFolder], headers: HeaderCache) -> Library:
     """
     folders = VisitedFolders()
     found: dict[str, FoundModelFile] = {}
-    for place in places:
-        for file in walk(place, folders):
-            found.setdefault(file.real_path, file)
+    files = [file for place in places for file in walk(place, folders)]
+    # A file that an app only refers to belongs to the folder it is in, if that is searched too.
+    for file in sorted(files, key=lambda file: not Path(file.path).is_relative_to(file.place)):
+        found.setdefault(file.real_path, file)
     library = _joined(found.values(), headers)
     headers.save()
     return msgspec.structs.replace(
-        library, unreadable=tuple(folders.unreadable), folders=tuple(dict.fromkeys(folders.read))
+        library,
+        unreadable=tuple(folders.unreadable),
+        folders=tuple(dict.fromkeys(folders.read)),
+        other_formats=tuple(folders.other_formats),
     )
 
 
@@ -250,14 +257,14 @@ class _MmprojFinder:
         near: Mapping[str, LibraryModel] = {
             entry.path: entry for key in _keys(model, model.facts) for entry in self._by_key.get(key, [])
         }
-        if model.origin == "ollama":
+        if stated or model.origin == "ollama":
             near = {stated: self._by_path[stated]} if stated in self._by_path else {}
         near = {path: entry for path, entry in near.items() if not _other_source(model, entry)}
         named = [entry for name in header_names(model.facts) for entry in self._by_key.get(("name", name), [])]
         # Files of the same name are preferred anyway. Trying them first avoids comparing all pairs in a large folder.
         for some in ([entry for entry in named if entry.path in near], list(near.values())):
             facts = [entry.facts for entry in some if entry.facts is not None]
-            own = [entry.path for entry in some if _same_source(model, entry)]
+            own = [entry.path for entry in some if entry.path == stated or _same_source(model, entry)]
             best = pair_mmproj(model.facts, facts, own)
             if best is not None:
                 return msgspec.structs.replace(model, mmproj=near[best.path])

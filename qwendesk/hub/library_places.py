@@ -1,26 +1,29 @@
-"""Folders with models, the user's and those of other apps, and the model files in them. Writes nothing.
+"""Folders with models: the user's and those of other apps. Writes nothing.
 
-The rules compute the paths of any system on any other, and access the disk only through `FileLookup`.
+The rules compute the paths of any system on any other, and access the disk only through `FileLookup`. They are those of
+the apps' own sources in November 2026: store.go of ollama/ollama's app and its FAQ for the service on Linux, commands.rs
+and the llamacpp extension of janhq/jan, huggingface.ts of open-webui/desktop.
 """
 
 import logging
 import os
 import re
+import stat
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path, PurePath
 from typing import Literal
 
 import msgspec
 
-from qwendesk.core.input_files import read_bounded, read_text_bounded
+from qwendesk.core.input_files import read_text_bounded
 from qwendesk.core.json_decoding import decode_json
-from qwendesk.core.links import real_path
-from qwendesk.core.model_titles import ollama_title
 from qwendesk.core.translation import mark, tr
 from qwendesk.core.units import MIB
-from qwendesk.hub.file_origin import origin_of
-from qwendesk.hub.model_folders import ModelFolders, is_hidden, repo_of
+from qwendesk.hub.model_folders import ModelFolders
+
+_logger = logging.getLogger(__name__)
 
 # Limit for settings files of other apps, whose usual size is a few kilobytes.
 _MAX_SETTINGS_BYTES = 16 * MIB
@@ -28,7 +31,7 @@ _MAX_SETTINGS_BYTES = 16 * MIB
 # Variables with OneDrive's folders, for a personal account and for one of a company.
 _ONEDRIVE = ("OneDrive", "OneDriveConsumer", "OneDriveCommercial")
 
-Origin = Literal["ours", "lmstudio", "jan", "ollama", "llama.cpp", "huggingface", "folder"]
+Origin = Literal["ours", "lmstudio", "jan", "ollama", "openwebui", "llama.cpp", "huggingface", "folder"]
 System = Literal["win", "mac", "linux"]
 
 # Names to show; translate them with `tr`.
@@ -37,6 +40,7 @@ ORIGIN_NAMES: Mapping[Origin, str] = {
     "lmstudio": "LM Studio",
     "jan": "Jan",
     "ollama": "Ollama",
+    "openwebui": "Open WebUI",
     "llama.cpp": "llama.cpp",
     "huggingface": mark("Hugging Face cache"),
     "folder": mark("Added folder"),
@@ -74,7 +78,30 @@ class FileLookup:
             return ""
 
     def is_folder(self, path: PurePath) -> bool:
-        return Path(path).is_dir()
+        """Return whether there is such a folder. One that the user may not look into counts, so that it is named."""
+        try:
+            return stat.S_ISDIR(Path(path).stat().st_mode)
+        except PermissionError:
+            return True
+        except (OSError, ValueError):
+            return False
+
+    def setting_in_database(self, path: PurePath, column: str) -> str:
+        """Return a column of the only row of the table `settings` in an SQLite file; "" if that can't be read.
+
+        The file is taken as one that nobody changes: SQLite then writes nothing beside it, and may miss the last change.
+        """
+        if not Path(path).is_file():
+            return ""
+        import sqlite3  # noqa: PLC0415 - few PCs have such a file
+
+        try:
+            with closing(sqlite3.connect(f"{Path(path).as_uri()}?mode=ro&immutable=1", uri=True)) as database:
+                row = database.execute(f'SELECT settings."{column}" FROM settings').fetchone()  # noqa: S608 - a name of ours
+        except sqlite3.Error as error:
+            _logger.info("%s can't be read: %s", path, error)
+            return ""
+        return row[0] if row and isinstance(row[0], str) else ""
 
 
 def this_machine() -> HostEnvironment:
@@ -114,8 +141,9 @@ def app_places(machine: HostEnvironment, look: FileLookup) -> Iterator[SearchFol
     """Yield the existing folders of other apps, each once."""
     rules: tuple[tuple[Origin, Iterator[PurePath]], ...] = (
         ("lmstudio", _lm_studio(machine, look)),
-        ("jan", _jan(machine)),
-        ("ollama", _ollama(machine)),
+        ("jan", _jan(machine, look)),
+        ("ollama", _ollama(machine, look)),
+        ("openwebui", _open_webui(machine, look)),
         ("llama.cpp", _llama_cpp(machine)),
         ("huggingface", _hugging_face(machine)),
     )
@@ -149,25 +177,65 @@ def _setting(text: str, key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _jan(machine: HostEnvironment) -> Iterator[PurePath]:
+def _jan(machine: HostEnvironment, look: FileLookup) -> Iterator[PurePath]:
+    """Yield the models of Jan's data folder: the one that the user chose, the usual ones, and that of old versions."""
     home = machine.home
-    data = {
-        "win": [_folder(machine, "APPDATA", home / "AppData" / "Roaming") / "Jan" / "data"],
-        "mac": [home / "Library" / "Application Support" / "Jan" / "data"],
+    apps = {
+        "win": [_folder(machine, "APPDATA", home / "AppData" / "Roaming") / "Jan"],
+        "mac": [home / "Library" / "Application Support" / "Jan"],
         "linux": [
-            _folder(machine, "XDG_DATA_HOME", home / ".local" / "share") / "Jan" / "data",
-            _folder(machine, "XDG_CONFIG_HOME", home / ".config") / "Jan" / "data",
+            _folder(machine, "XDG_DATA_HOME", home / ".local" / "share") / "Jan",
+            _folder(machine, "XDG_CONFIG_HOME", home / ".config") / "Jan",
         ],
     }[machine.system]
-    yield from (folder / "llamacpp" / "models" for folder in data)
+    chosen = (_setting(look.text(app / "settings.json"), "data_folder") for app in apps)
+    data = [*_named(machine, "JAN_DATA_FOLDER"), *(type(home)(folder) for folder in chosen if folder)]
+    for folder in (*data, *(app / "data" for app in apps)):
+        # Models of MLX are here to be named: they are in another format.
+        yield from (folder / engine / "models" for engine in ("llamacpp", "mlx"))
     yield home / "jan" / "models"
 
 
-def _ollama(machine: HostEnvironment) -> Iterator[PurePath]:
+# Units of Ollama's service: of the user's changes, of its installer, and of a distribution.
+_OLLAMA_UNITS = (
+    "/etc/systemd/system/ollama.service.d/override.conf",
+    "/etc/systemd/system/ollama.service",
+    "/usr/lib/systemd/system/ollama.service",
+)
+_OLLAMA_UNIT_FOLDER = re.compile(r'^\s*Environment=\s*"?OLLAMA_MODELS=([^"\r\n]+)', re.MULTILINE)
+
+
+def _ollama(machine: HostEnvironment, look: FileLookup) -> Iterator[PurePath]:
+    """Yield the folders that the variable, the settings of Ollama's window and its service on Linux name."""
+    kind, home = type(machine.home), machine.home
     yield from _named(machine, "OLLAMA_MODELS")
-    yield machine.home / ".ollama" / "models"
+    settings = {
+        "win": _folder(machine, "LOCALAPPDATA", home / "AppData" / "Local") / "Ollama",
+        "mac": home / "Library" / "Application Support" / "Ollama",
+        "linux": home / ".ollama",
+    }[machine.system]
+    chosen = look.setting_in_database(settings / "db.sqlite", "models")
+    if chosen:
+        yield kind(chosen)
+    yield home / ".ollama" / "models"
     if machine.system == "linux":
-        yield type(machine.home)("/usr/share/ollama/.ollama/models")
+        for unit in _OLLAMA_UNITS:
+            yield from (kind(found.strip()) for found in _OLLAMA_UNIT_FOLDER.findall(look.text(kind(unit))))
+        yield kind("/usr/share/ollama/.ollama/models")
+
+
+def _open_webui(machine: HostEnvironment, look: FileLookup) -> Iterator[PurePath]:
+    """Yield the models of Open WebUI's desktop app. Elsewhere it has none of its own: it shows those of Ollama."""
+    home = machine.home
+    app = {
+        "win": _folder(machine, "APPDATA", home / "AppData" / "Roaming"),
+        "mac": home / "Library" / "Application Support",
+        "linux": _folder(machine, "XDG_CONFIG_HOME", home / ".config"),
+    }[machine.system] / "open-webui"
+    chosen = _setting(look.text(app / "config.json"), "installDir")
+    if chosen:
+        yield type(home)(chosen) / "models"
+    yield app / "models"
 
 
 def _llama_cpp(machine: HostEnvironment) -> Iterator[PurePath]:
@@ -203,198 +271,3 @@ def _named(machine: HostEnvironment, variable: str) -> Iterator[PurePath]:
 
 def _folder(machine: HostEnvironment, variable: str, usual: PurePath) -> PurePath:
     return next(_named(machine, variable), usual)
-
-
-_logger = logging.getLogger(__name__)
-
-# Maximum levels of folders below the searched one; the deepest layout in use has four.
-_MAX_DEPTH = 8
-# Limit for manifests and references, whose usual size is a few hundred bytes.
-_MAX_SMALL_FILE_BYTES = 1024**2
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-_OLLAMA_HOST, _OLLAMA_LIBRARY = "registry.ollama.ai", "library"
-_HUGGING_FACE_HOSTS = ("hf.co", "huggingface.co")
-_OLLAMA_MODEL = "application/vnd.ollama.image.model"
-_OLLAMA_PROJECTOR = "application/vnd.ollama.image.projector"
-
-
-class FoundModelFile(msgspec.Struct, frozen=True, kw_only=True):
-    """One model file on disk, with facts from its folder and name; unknown ones are ""."""
-
-    path: str
-    """The path in its app's layout, which may be a link."""
-    real_path: str
-    n_bytes: int
-    mtime_ns: int
-    origin: Origin
-    place: str
-    title: str = ""
-    """The owning app's name for the model, if the file name isn't one."""
-    repo: str = ""
-    repo_path: str = ""
-    mmproj: str = ""
-    """Path of the mmproj that the owning app pairs with it."""
-    from_ollamas_library: bool = False
-
-
-class _Layer(msgspec.Struct, rename="camel"):
-    media_type: str = ""
-    digest: str = ""
-
-
-class _Manifest(msgspec.Struct):
-    layers: list[_Layer] = []
-
-
-class VisitedFolders(msgspec.Struct):
-    """The folders that were visited: those that were read, and those that couldn't be read."""
-
-    read: list[str] = []
-    unreadable: list[str] = []
-
-
-def walk(place: SearchFolder, folders: VisitedFolders, depth: int = _MAX_DEPTH) -> Iterator[FoundModelFile]:
-    """Yield the model files in `place`, at most `depth` levels down; none if there is no such folder.
-
-    The visited folders are added to `folders`.
-    """
-    root = Path(place.path)
-    if root.is_dir():
-        yield from _Walk(place, root, folders).folder(root, depth)
-
-
-class _Walk:
-    """One walk through one place."""
-
-    def __init__(self, place: SearchFolder, root: Path, folders: VisitedFolders) -> None:
-        self._place = place
-        self._root = root
-        self._folders = folders
-        self._entered: set[str] = set()
-
-    def folder(self, folder: Path, depth: int) -> Iterator[FoundModelFile]:
-        """Yield everything below `folder`. Links are followed, but no folder is entered twice."""
-        real = str(real_path(folder))
-        if real in self._entered:
-            return
-        self._entered.add(real)
-        folders, files = self._entries(folder)
-        names = {each.name for each in folders}
-        if {"manifests", "blobs"} <= names:
-            yield from self._ollama(folder)
-        elif folder.name.startswith("models--") and "snapshots" in names:
-            yield from self._hub_repo(folder)
-        else:
-            yield from (found for path in files if (found := self._plain(path)) is not None)
-            if depth > 0:
-                for each in folders:
-                    yield from self.folder(each, depth - 1)
-
-    def _entries(self, folder: Path) -> tuple[list[Path], list[Path]]:
-        """Return the folders and the .gguf files in a folder, sorted by name, without hidden ones."""
-        folders: list[Path] = []
-        files: list[Path] = []
-        try:
-            with os.scandir(folder) as entries:
-                for entry in entries:
-                    if is_hidden(entry.name):
-                        continue
-                    if entry.name.lower().endswith(".gguf"):
-                        files.append(folder / entry.name)
-                    elif entry.is_dir():
-                        folders.append(folder / entry.name)
-            self._folders.read.append(str(folder))
-        except OSError as error:
-            _logger.info("%s cannot be read: %s", folder, error)
-            self._folders.unreadable.append(str(folder))
-        return sorted(folders), sorted(files)
-
-    def _plain(self, path: Path) -> FoundModelFile | None:
-        found = self._found(path)
-        if found is None:
-            return None
-        if self._place.origin in ("ours", "lmstudio") and (known := repo_of(self._root, path)):
-            return msgspec.structs.replace(found, repo=known[0], repo_path=known[1])
-        return _with_origin(found)
-
-    def _found(self, path: Path) -> FoundModelFile | None:
-        """Return the file at `path`; None if it is gone, not a file, or a broken link of an unfinished download."""
-        try:
-            status = path.stat()
-        except OSError:
-            return None
-        if not path.is_file():
-            return None
-        return FoundModelFile(
-            path=str(path),
-            real_path=str(real_path(path)),
-            n_bytes=status.st_size,
-            mtime_ns=status.st_mtime_ns,
-            origin=self._place.origin,
-            place=str(self._root),
-        )
-
-    def _hub_repo(self, folder: Path) -> Iterator[FoundModelFile]:
-        """Yield the files of `models--owner--name/snapshots/<commit>/...`, the current commit first."""
-        current = self._small_text(folder / "refs" / "main").decode("ascii", errors="replace").strip()
-        snapshots, _ = self._entries(folder / "snapshots")
-        for snapshot in sorted(snapshots, key=lambda each: (each.name != current, each.name)):
-            for path in self._files_below(snapshot, _MAX_DEPTH):
-                found = self._found(path)
-                if found is not None:
-                    yield _with_origin(found)
-
-    def _files_below(self, folder: Path, depth: int) -> Iterator[Path]:
-        folders, files = self._entries(folder)
-        yield from files
-        if depth > 0:
-            for each in folders:
-                yield from self._files_below(each, depth - 1)
-
-    def _ollama(self, root: Path) -> Iterator[FoundModelFile]:
-        """Yield the blobs that `manifests/<host>/<namespace>/<model>/<tag>` name by hash."""
-        manifests = root / "manifests"
-        self._folders.read.append(str(manifests))
-        for pattern in ("*", "*/*", "*/*/*"):
-            self._folders.read += sorted(str(path) for path in manifests.glob(pattern) if path.is_dir())
-        for manifest in sorted(manifests.glob("*/*/*/*")):
-            try:
-                layers = decode_json(self._small_text(manifest), _Manifest).layers
-            except msgspec.DecodeError as error:
-                _logger.info("%s is no manifest: %s", manifest, error)
-                continue
-            blobs = {layer.media_type: _blob(root, layer.digest) for layer in reversed(layers)}
-            model, projector = blobs.get(_OLLAMA_MODEL), blobs.get(_OLLAMA_PROJECTOR)
-            found = self._found(model) if model is not None else None
-            if model is None or found is None:
-                continue
-            host, namespace, name, _ = manifest.parts[-4:]
-            named = msgspec.structs.replace(
-                found,
-                title=ollama_title(manifest),
-                repo=f"{namespace}/{name}" if host in _HUGGING_FACE_HOSTS else "",
-            )
-            mmproj = self._found(projector) if projector is not None else None
-            if mmproj is not None:
-                yield msgspec.structs.replace(mmproj, title=tr("{0} (vision file)", named.title), repo=named.repo)
-                named = msgspec.structs.replace(named, mmproj=mmproj.path)
-            in_library = (host, namespace) == (_OLLAMA_HOST, _OLLAMA_LIBRARY)
-            yield msgspec.structs.replace(named, from_ollamas_library=in_library)
-
-    def _small_text(self, path: Path) -> bytes:
-        """Return the bytes of a small file; none if it is missing or too large."""
-        try:
-            return read_bounded(path, _MAX_SMALL_FILE_BYTES)
-        except OSError:
-            return b""
-
-
-def _with_origin(found: FoundModelFile) -> FoundModelFile:
-    known = origin_of(Path(found.path))
-    return msgspec.structs.replace(found, repo=known.repo, repo_path=known.path)
-
-
-def _blob(root: Path, digest: str) -> Path | None:
-    """Return the path of a blob; None for a text that isn't a digest, because it could lead to another folder."""
-    kind, _, number = digest.partition(":")
-    return root / "blobs" / f"sha256-{number}" if kind == "sha256" and _SHA256.fullmatch(number) else None

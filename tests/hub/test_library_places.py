@@ -1,6 +1,9 @@
 """Where other apps keep their models on the three systems, computed on any of them."""
 
-from pathlib import PurePath, PurePosixPath, PureWindowsPath
+import sqlite3
+from contextlib import closing
+from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
+from typing import NoReturn
 
 import pytest
 
@@ -30,6 +33,9 @@ class MadeUpDisk:
     def is_folder(self, path: PurePath) -> bool:
         return path in self._folders
 
+    def setting_in_database(self, path: PurePath, column: str) -> str:
+        return self._texts.get(path, "") if column == "models" else ""
+
 
 class FullDisk:
     """Every folder exists."""
@@ -39,6 +45,9 @@ class FullDisk:
 
     def is_folder(self, path: PurePath) -> bool:
         return True
+
+    def setting_in_database(self, path: PurePath, column: str) -> str:
+        return ""
 
 
 def everywhere(machine: HostEnvironment) -> dict[str, list[PurePath]]:
@@ -53,10 +62,13 @@ def test_linux_places():
         "lmstudio": [LINUX / ".cache/lm-studio/models", LINUX / ".lmstudio/models"],
         "jan": [
             LINUX / ".local/share/Jan/data/llamacpp/models",
+            LINUX / ".local/share/Jan/data/mlx/models",
             LINUX / ".config/Jan/data/llamacpp/models",
+            LINUX / ".config/Jan/data/mlx/models",
             LINUX / "jan/models",
         ],
         "ollama": [LINUX / ".ollama/models", PurePosixPath("/usr/share/ollama/.ollama/models")],
+        "openwebui": [LINUX / ".config/open-webui/models"],
         "llama.cpp": [LINUX / ".cache/llama.cpp"],
         "huggingface": [LINUX / ".cache/huggingface/hub"],
     }
@@ -65,8 +77,13 @@ def test_linux_places():
 def test_macos_places():
     assert everywhere(HostEnvironment("mac", MAC, {})) == {
         "lmstudio": [MAC / ".cache/lm-studio/models", MAC / ".lmstudio/models"],
-        "jan": [MAC / "Library/Application Support/Jan/data/llamacpp/models", MAC / "jan/models"],
+        "jan": [
+            MAC / "Library/Application Support/Jan/data/llamacpp/models",
+            MAC / "Library/Application Support/Jan/data/mlx/models",
+            MAC / "jan/models",
+        ],
         "ollama": [MAC / ".ollama/models"],
+        "openwebui": [MAC / "Library/Application Support/open-webui/models"],
         "llama.cpp": [MAC / "Library/Caches/llama.cpp"],
         "huggingface": [MAC / ".cache/huggingface/hub"],
     }
@@ -76,8 +93,13 @@ def test_windows_places():
     variables = {"APPDATA": "D:\\Roaming", "LOCALAPPDATA": "D:\\Local"}
     assert everywhere(HostEnvironment("win", WIN, variables)) == {
         "lmstudio": [WIN / ".cache/lm-studio/models", WIN / ".lmstudio/models"],
-        "jan": [PureWindowsPath("D:/Roaming/Jan/data/llamacpp/models"), WIN / "jan/models"],
+        "jan": [
+            PureWindowsPath("D:/Roaming/Jan/data/llamacpp/models"),
+            PureWindowsPath("D:/Roaming/Jan/data/mlx/models"),
+            WIN / "jan/models",
+        ],
         "ollama": [WIN / ".ollama/models"],
+        "openwebui": [PureWindowsPath("D:/Roaming/open-webui/models")],
         "llama.cpp": [PureWindowsPath("D:/Local/llama.cpp")],
         "huggingface": [WIN / ".cache/huggingface/hub"],
     }
@@ -100,6 +122,8 @@ def test_windows_places_without_environment_variables():
         ("XDG_CACHE_HOME", "/big/cache", "huggingface", "/big/cache/huggingface/hub"),
         ("XDG_CACHE_HOME", "/big/cache", "llama.cpp", "/big/cache/llama.cpp"),
         ("XDG_DATA_HOME", "/big/data", "jan", "/big/data/Jan/data/llamacpp/models"),
+        ("JAN_DATA_FOLDER", "/big/jan", "jan", "/big/jan/llamacpp/models"),
+        ("XDG_CONFIG_HOME", "/big/config", "openwebui", "/big/config/open-webui/models"),
     ],
 )
 def test_environment_variables_move_folders(variable, value, origin, expected):
@@ -146,6 +170,92 @@ def test_places_on_the_real_disk_can_be_listed(tmp_path):
     assert all_places(folders, HostEnvironment("linux", tmp_path, {}), FileLookup())[0] == SearchFolder(
         "lmstudio", tmp_path / ".lmstudio" / "models"
     )
+
+
+@pytest.mark.parametrize(
+    ("machine", "settings", "expected"),
+    [
+        # Jan's settings.json as Jan writes it after its data folder was moved.
+        (
+            HostEnvironment("win", WIN, {}),
+            {WIN / "AppData/Roaming/Jan/settings.json": '{"data_folder":"D:\\\\jan.ai","quick_ask":false}'},
+            SearchFolder("jan", PureWindowsPath("D:/jan.ai/llamacpp/models")),
+        ),
+        (
+            HostEnvironment("mac", MAC, {}),
+            {MAC / "Library/Application Support/Jan/settings.json": '{"data_folder":"/Volumes/T7/jan"}'},
+            SearchFolder("jan", PurePosixPath("/Volumes/T7/jan/llamacpp/models")),
+        ),
+        # The model location of Ollama's window, in its database.
+        (
+            HostEnvironment("win", WIN, {"LOCALAPPDATA": "D:\\Local"}),
+            {PureWindowsPath("D:/Local/Ollama/db.sqlite"): "E:\\ollama"},
+            SearchFolder("ollama", PureWindowsPath("E:/ollama")),
+        ),
+        # Ollama's FAQ moves the models of its service on Linux so.
+        (
+            HostEnvironment("linux", LINUX, {}),
+            {
+                PurePosixPath("/etc/systemd/system/ollama.service.d/override.conf"): (
+                    '[Service]\nEnvironment="OLLAMA_HOST=0.0.0.0"\nEnvironment="OLLAMA_MODELS=/nvme2/ollama/models"\n'
+                )
+            },
+            SearchFolder("ollama", PurePosixPath("/nvme2/ollama/models")),
+        ),
+        # As a distribution installs it.
+        (
+            HostEnvironment("linux", LINUX, {}),
+            {
+                PurePosixPath("/usr/lib/systemd/system/ollama.service"): (
+                    "[Service]\nEnvironment=OLLAMA_MODELS=/var/lib/ollama\n#Environment=OLLAMA_MODELS=/old\n"
+                )
+            },
+            SearchFolder("ollama", PurePosixPath("/var/lib/ollama")),
+        ),
+        (
+            HostEnvironment("win", WIN, {}),
+            {WIN / "AppData/Roaming/open-webui/config.json": '{"installDir": "F:\\\\owui", "port": 8080}'},
+            SearchFolder("openwebui", PureWindowsPath("F:/owui/models")),
+        ),
+    ],
+)
+def test_folders_that_the_apps_own_settings_name(
+    machine: HostEnvironment, settings: dict[PurePath, str], expected: SearchFolder
+) -> None:
+    assert list(app_places(machine, MadeUpDisk(expected.path, texts=settings))) == [expected]
+
+
+@pytest.mark.parametrize("settings", ["", "{", "[]", '{"data_folder": 5}'])
+def test_malformed_settings_of_jan_are_ignored(settings: str) -> None:
+    usual = LINUX / ".local/share/Jan/data/llamacpp/models"
+    disk = MadeUpDisk(usual, texts={LINUX / ".local/share/Jan/settings.json": settings})
+    assert list(app_places(HostEnvironment("linux", LINUX, {}), disk)) == [SearchFolder("jan", usual)]
+
+
+def test_ollamas_database_is_read_and_stays_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "db.sqlite"
+    with closing(sqlite3.connect(file)) as database:
+        database.execute("PRAGMA journal_mode=WAL")
+        database.execute("CREATE TABLE settings (id INTEGER PRIMARY KEY, models TEXT NOT NULL DEFAULT '')")
+        database.execute("INSERT INTO settings (id, models) VALUES (1, '/big/ollama')")
+        database.commit()
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.iterdir()}
+    assert FileLookup().setting_in_database(file, "models") == "/big/ollama"
+    assert FileLookup().setting_in_database(file, "gone") == ""
+    assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.iterdir()} == before
+    (tmp_path / "broken.sqlite").write_bytes(b"no database")
+    assert FileLookup().setting_in_database(tmp_path / "broken.sqlite", "models") == ""
+    assert FileLookup().setting_in_database(tmp_path / "none.sqlite", "models") == ""
+
+
+def test_a_folder_that_may_not_be_looked_into_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of Ollama's service is closed to users outside of its group."""
+
+    def refuse(_path: Path, **_options: bool) -> NoReturn:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "stat", refuse)
+    assert FileLookup().is_folder(PurePosixPath("/usr/share/ollama/.ollama/models"))
 
 
 ONEDRIVE = {"OneDrive": "C:\\U\\ann\\OneDrive", "OneDriveCommercial": "C:\\U\\ann\\OneDrive - Firm"}
