@@ -164,7 +164,7 @@ class App(Owner):
             GameMode(
                 engine,
                 settings,
-                doubles.games or sources_of_this_pc(self.meters.service.state),
+                doubles.games or sources_of_this_pc(self.meters.service.state, self.remote),
                 chat=self.chat.chat,
                 answers=answers,
             )

@@ -35,8 +35,8 @@ def add_list(commands: "Commands") -> None:
     parser = commands.add_parser(
         "list",
         help="list the models on this PC",
-        description="List the models in your folders and in those of LM Studio, Jan, Ollama, llama.cpp and the "
-        "Hugging Face cache.",
+        description="List the models in your folders and in those of LM Studio, Ollama, Open WebUI, Jan, llama.cpp "
+        "and the Hugging Face cache.",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")
     parser.set_defaults(run=list_models)

@@ -8,5 +8,6 @@ video memory (as the meters know) until it ran short. Two looks must agree, and 
 Nothing is asked of the system that no rule needs: names of processes only with a list (`hardware/programs.py`), full
 screen only when memory is short (`hardware/probes/full_screen.py`). The model is then unloaded as after an idle time,
 and `EngineService.hold_questions` lets questions wait in place of loading it; or it is loaded with its experts on the
-CPU. A load by the user wins: the programs that run then are accepted until they end.
+CPU. A load by the user wins: the programs that run then are accepted until they end. Once there is room, Ollama and
+LM Studio on this PC are asked what they hold, and the notice offers to unload that too (`remote/loaded_models.py`).
 """

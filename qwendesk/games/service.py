@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -15,6 +15,7 @@ from qwendesk.core.failures import LoadFailure
 from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.served_model import is_served
+from qwendesk.core.translation import join_sentences
 from qwendesk.engine.answer_meter import AnswerMeter
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engine.state import EngineState, Phase
@@ -35,7 +36,11 @@ from qwendesk.games.rules import (
 )
 from qwendesk.hardware.programs import RunningProgram, is_same_program, running_programs, started_programs
 from qwendesk.meters.meter_state import MeterState
+from qwendesk.remote.service import RemoteService
 from qwendesk.settings.service import SettingsService
+
+if TYPE_CHECKING:
+    from qwendesk.remote.loaded_models import LoadedModel
 
 _logger = logging.getLogger(__name__)
 
@@ -44,16 +49,20 @@ EVERY_S = 2.0
 
 
 class GameSources(msgspec.Struct, frozen=True):
-    """Where observations come from. All but the pressure block, and are called on another thread."""
+    """Where observations come from. The first three block, and are called on another thread."""
 
     running: Callable[[], tuple[RunningProgram, ...]]
     started: Callable[[], tuple[RunningProgram, ...]]
     """Programs that the user has started, the latest first."""
     full_screen: Callable[[], RunningProgram | None]
     pressure: Callable[[], VramPressure]
+    held_elsewhere: "Callable[[], Awaitable[tuple[LoadedModel, ...]]] | None" = None
+    """Returns the models that other programs hold; None asks nobody."""
+    unload_elsewhere: "Callable[[LoadedModel], Awaitable[str]] | None" = None
+    """Has a program unload its model. Returns why that failed, or ""."""
 
 
-def sources_of_this_pc(meters: Observed[MeterState]) -> GameSources:
+def sources_of_this_pc(meters: Observed[MeterState], remote: RemoteService) -> GameSources:
     """Return the real sources; the pressure is what the meters say."""
 
     def full_screen() -> RunningProgram | None:
@@ -62,7 +71,13 @@ def sources_of_this_pc(meters: Observed[MeterState]) -> GameSources:
 
         return full_screen_program()
 
-    return GameSources(running_programs, started_programs, full_screen, lambda: vram_pressure(meters.value))
+    pressure = partial(_pressure_of, meters)
+    held, unload = remote.models_in_memory, remote.unload
+    return GameSources(running_programs, started_programs, full_screen, pressure, held, unload)
+
+
+def _pressure_of(meters: Observed[MeterState]) -> VramPressure:
+    return vram_pressure(meters.value)
 
 
 class GameState(msgspec.Struct, frozen=True):
@@ -72,6 +87,10 @@ class GameState(msgspec.Struct, frozen=True):
     """"waiting" for the end of an answer; "experts" if they were moved to the CPU; "" if nothing is to be done."""
     program: str = ""
     """The program that the model makes room for; "" if its name isn't known."""
+    others: "tuple[LoadedModel, ...]" = ()
+    """Models that other programs hold in memory meanwhile."""
+    problem: str = ""
+    """Why other programs didn't unload what they were asked to."""
 
 
 # Returns how to load this model with all its experts on the CPU; None if it has none on a GPU or RAM is short.
@@ -100,6 +119,8 @@ class GameMode:
         self._pressure = VramPressure()
         self._done: Cause | None = None
         """The cause for which the model has made room."""
+        self._others: tuple[LoadedModel, ...] = ()
+        self._others_problem = ""
         self._original: LoadOptions | None = None
         """How the model was loaded before, while its experts are on the CPU."""
         self._moved: LoadOptions | None = None
@@ -172,6 +193,16 @@ class GameMode:
             self._engine.reload_idle()
         elif done is not None:
             self._engine.release_questions(load=True)
+
+    async def unload_others(self) -> None:
+        """Have the other programs unload their models. Those that refuse stay in the state, with the reason."""
+        unload, others = self._sources.unload_elsewhere, self._others
+        if unload is None:
+            return
+        problems = await asyncio.gather(*map(unload, others))
+        self._others = tuple(model for model, problem in zip(others, problems, strict=True) if problem)
+        self._others_problem = join_sentences(*problems)
+        self._show_done()
 
     def set_rule(self, program: str, action: GameAction | None) -> None:
         """Save what happens while this program runs; None deletes its rule."""
@@ -261,6 +292,7 @@ class GameMode:
             self._engine.load_with_next_message(original)
         self._original = self._moved = None
         self._show_done()
+        await self._find_others()
 
     async def _put_experts_on_cpu(self, cause: Cause) -> None:
         """Load the model with its experts on the CPU; unload it if that isn't possible."""
@@ -286,6 +318,7 @@ class GameMode:
             return
         self._needed_bytes = bytes_when_over(cause, before, _gpu_bytes(report) - _gpu_bytes(result))
         self._show_done()
+        await self._find_others()
 
     def _give_back(self) -> None:
         """Let the model come back as it was."""
@@ -303,7 +336,14 @@ class GameMode:
     def _show_done(self) -> None:
         if self._done is not None:
             status: Literal["unloaded", "experts"] = "unloaded" if self._done.action == "unload" else "experts"
-            self.state.set(GameState(status, self._done.program))
+            self.state.set(GameState(status, self._done.program, self._others, self._others_problem))
+
+    async def _find_others(self) -> None:
+        """Find out what other programs hold, so that the window can offer to unload it too. Nothing is unloaded."""
+        self._others, self._others_problem = (), ""
+        if self._sources.held_elsewhere is not None:
+            self._others = await self._sources.held_elsewhere()
+            self._show_done()
 
     def _accept(self) -> None:
         """Note that the user wants the model loaded beside the programs that run now."""
@@ -314,6 +354,7 @@ class GameMode:
 
     def _forget(self) -> None:
         self._done = self._original = self._moved = self._needed_bytes = None
+        self._others, self._others_problem = (), ""
         self.state.set(GameState())
 
     def _on_engine(self, state: EngineState) -> None:

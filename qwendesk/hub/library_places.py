@@ -1,7 +1,7 @@
 """Folders with models: the user's and those of other apps. Writes nothing.
 
 The rules compute the paths of any system on any other, and access the disk only through `FileLookup`. They are those of
-the apps' own sources in November 2026: store.go of ollama/ollama's app and its FAQ for the service on Linux, commands.rs
+the apps' own sources in November 2026: store.go of Ollama's window and the FAQ for its service on Linux, commands.rs
 and the llamacpp extension of janhq/jan, huggingface.ts of open-webui/desktop.
 """
 
@@ -89,7 +89,7 @@ class FileLookup:
     def setting_in_database(self, path: PurePath, column: str) -> str:
         """Return a column of the only row of the table `settings` in an SQLite file; "" if that can't be read.
 
-        The file is taken as one that nobody changes: SQLite then writes nothing beside it, and may miss the last change.
+        The file is opened as one that nobody changes: SQLite writes nothing beside it then, and may miss a late change.
         """
         if not Path(path).is_file():
             return ""
@@ -97,7 +97,7 @@ class FileLookup:
 
         try:
             with closing(sqlite3.connect(f"{Path(path).as_uri()}?mode=ro&immutable=1", uri=True)) as database:
-                row = database.execute(f'SELECT settings."{column}" FROM settings').fetchone()  # noqa: S608 - a name of ours
+                row = database.execute(f'SELECT settings."{column}" FROM settings').fetchone()
         except sqlite3.Error as error:
             _logger.info("%s can't be read: %s", path, error)
             return ""

@@ -31,7 +31,7 @@ class ModelFolders(msgspec.Struct, frozen=True):
     added: tuple[str, ...] = ()
     """Folders that the user added, whose files are used in place."""
     other_apps: bool = True
-    """Whether the folders of LM Studio, Jan, Ollama, llama.cpp and the Hugging Face cache are searched too."""
+    """Whether the folders of other apps and the Hugging Face cache are searched too."""
 
     def __post_init__(self) -> None:
         # Qt's dialogs return `D:/models` for `D:\models`.

@@ -19,6 +19,7 @@ from qwendesk.hub.library import Library, LibraryModel
 from qwendesk.models.downloads import DownloadsService, DownloadsState
 from qwendesk.models.library_service import LibraryService, free_on_drive
 from qwendesk.models.offers import Offers, OffersService
+from qwendesk.models.other_apps import AppModels, models_by_app
 from qwendesk.models.ranking import Offer, QuantOffer
 
 # Free space that a download must leave on the drive.
@@ -34,8 +35,8 @@ class FirstStartState(msgspec.Struct, frozen=True, kw_only=True):
     """Free space on the folder's drive; None if unknown."""
     synced_by: str = ""
     """The cloud service that would upload what is saved in the folder; "" if none is known."""
-    found: tuple[LibraryModel, ...] = ()
-    """Models on this PC that can be loaded, largest first."""
+    apps: tuple[AppModels, ...] = ()
+    """What each program left on this PC, and the user's own folders."""
     downloads: tuple[DownloadItem, ...] = ()
     """The unfinished downloads."""
     measured_bytes_per_s: float = 0.0
@@ -47,6 +48,11 @@ class FirstStartState(msgspec.Struct, frozen=True, kw_only=True):
     """A model is loaded or being loaded."""
     problem: str = ""
     """Reason why the last action failed."""
+
+    @property
+    def found(self) -> tuple[LibraryModel, ...]:
+        """Models on this PC that can be loaded, largest first."""
+        return tuple(sorted((model for app in self.apps for model in app.usable), key=lambda model: -model.n_bytes))
 
     def download_of(self, quant: QuantOffer) -> DownloadItem | None:
         """Return the unfinished download of this file, if there is one."""
@@ -180,8 +186,7 @@ class FirstStartService:
         return bool(missing)
 
     def _on_library(self, library: Library) -> None:
-        good = (each for each in library.models if not each.problem)
-        self.state.update(found=tuple(sorted(good, key=lambda each: -each.n_bytes)))
+        self.state.update(apps=models_by_app(library, self._library.state.value.searched))
 
     def _on_downloads(self, state: DownloadsState) -> None:
         speed = max(self.state.value.measured_bytes_per_s, state.total.bytes_per_s)

@@ -337,6 +337,24 @@ def _lm_studio_model(row: Mapping[str, Any]) -> ModelOnServer:
     )
 
 
+async def loaded_at(connection: Connection, kind: ServerKind) -> tuple[tuple[str, int], ...]:
+    """Return what an Ollama or LM Studio has loaded, as its API names it, each with its bytes. Raises ServerError.
+
+    Those of Ollama are in video memory, or all if none are there. LM Studio tells the size of the file.
+    """
+    if kind == "ollama":
+        rows = _dicts((await connection.find("/api/ps") or {}).get("models"))
+        sizes = ((row.get("model"), _number(row.get("size_vram")) or _number(row.get("size"))) for row in rows)
+    else:
+        rows = _dicts((await connection.find("/api/v1/models") or {}).get("models"))
+        sizes = (
+            (instance.get("id"), _number(row.get("size_bytes")))
+            for row in rows
+            for instance in _dicts(row.get("loaded_instances"))
+        )
+    return tuple((name, n_bytes) for name, n_bytes in sizes if isinstance(name, str) and _is_name(name))
+
+
 async def _probed(render: Render, *, tools: bool) -> TemplateAbilities:
     probed = await probe_template(render, tools=tools)
     return probed if probed is not None else _template(thinking=False, tools=tools, note=tr(_UNSWITCHABLE))

@@ -18,6 +18,7 @@ from qwendesk.remote.servers import RemoteServer, ServerList
 
 if TYPE_CHECKING:
     from qwendesk.remote.inspection import ModelOnServer
+    from qwendesk.remote.loaded_models import LoadedModel
 
 _logger = logging.getLogger(__name__)
 
@@ -170,6 +171,18 @@ class RemoteService:
             self._search.cancel()
             self._search = None
             self.state.update(searching="")
+
+    async def models_in_memory(self) -> "tuple[LoadedModel, ...]":
+        """Return the models that Ollama and LM Studio hold on this PC. Asks nothing outside of it."""
+        from qwendesk.remote.loaded_models import find_loaded
+
+        return await find_loaded([each.server for each in self.state.value.servers], load_token)
+
+    async def unload(self, model: "LoadedModel") -> str:
+        """Have its program unload a model. Return why that failed; "" if it worked."""
+        from qwendesk.remote.loaded_models import unload
+
+        return await unload(model, load_token)
 
     async def close(self) -> None:
         self.stop_search()

@@ -17,6 +17,7 @@ from qwendesk.engines.engine_service import EngineService
 from qwendesk.games.rules import ProgramMemory, VramPressure
 from qwendesk.games.service import GameMode, GameSources
 from qwendesk.hardware.programs import RunningProgram
+from qwendesk.remote.loaded_models import LoadedModel
 from qwendesk.settings.service import SettingsService
 from tests.fakes.engine import FakeEngineClient, decide_by_default
 from tests.fakes.gaming_pc import REPORT
@@ -40,10 +41,21 @@ class GameDesk:
         self.looked: list[str] = []
         self.moved: LoadOptions | None = ON_CPU
         """How the model can be loaded with its experts on the CPU."""
+        self.held: tuple[LoadedModel, ...] = ()
+        """What other programs hold."""
+        self.refusals: dict[str, str] = {}
+        """Why they don't unload a model, by its name."""
         self.game = GameMode(
             self.engine,
             self.settings,
-            GameSources(self._running, lambda: self.running, self._full_screen, lambda: self.pressure),
+            GameSources(
+                self._running,
+                lambda: self.running,
+                self._full_screen,
+                lambda: self.pressure,
+                self._held,
+                self._unload,
+            ),
             chat=self.chat,
             answers=AnswerMeter(),
             move_experts=self._move_experts,
@@ -89,6 +101,14 @@ class GameDesk:
     def _full_screen(self) -> RunningProgram | None:
         self.looked.append("full screen")
         return self.full_screen
+
+    async def _held(self) -> tuple[LoadedModel, ...]:
+        self.looked.append("held elsewhere")
+        return self.held
+
+    async def _unload(self, model: LoadedModel) -> str:
+        self.looked.append(f"unload {model.name}")
+        return self.refusals.get(model.name, "")
 
     async def _move_experts(self, _report: LoadReport) -> LoadOptions | None:
         return self.moved

@@ -7,12 +7,13 @@ from PySide6.QtWidgets import QWidget
 
 from qwendesk.core.app_options import AppOptions
 from qwendesk.core.observed import Observed
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import join_list, join_sentences, tr, tr_n
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.games.service import GameMode, GameState
 from qwendesk.widgets.bind import bind, bind_field
 from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.notice import Notice, NoticeAction
+from qwendesk.widgets.tasks import window_tasks
 
 
 class NoticeTexts(msgspec.Struct, frozen=True):
@@ -22,10 +23,28 @@ class NoticeTexts(msgspec.Struct, frozen=True):
     sentence: str
     load: str
     load_tip: str
+    unload: str = ""
+    """The button that has other programs unload their models; "" if they hold none."""
+    unload_tip: str = ""
 
 
 def notice_texts(state: GameState, *, question_waits: bool, is_automatic: bool) -> NoticeTexts | None:
     """Return what the notice says; None if there is nothing to say."""
+    texts = _own_texts(state, question_waits=question_waits, is_automatic=is_automatic)
+    if texts is None or not state.others:
+        return texts
+    held = tr("Also in memory: {0}.", join_list(each.text for each in state.others))
+    programs = join_list(dict.fromkeys(each.program for each in state.others))
+    return msgspec.structs.replace(
+        texts,
+        sentence=join_sentences(texts.sentence, state.problem or held),
+        unload=tr_n("Unload it too", "Unload these {0} too", len(state.others)),
+        unload_tip=tr("Ask {0} to unload. The next use there loads again.", programs),
+    )
+
+
+def _own_texts(state: GameState, *, question_waits: bool, is_automatic: bool) -> NoticeTexts | None:
+    """Return what the notice says of the model in QwenDesk."""
     name = state.program or tr("the other program")
     beside = tr("Load the model although {0} runs. Both share the memory, so both may be slow.", name)
     match state.status:
@@ -124,6 +143,8 @@ class GameNotice(QObject):
 
     def _make_notice(self, texts: NoticeTexts, program: str) -> Notice:
         actions = [NoticeAction("load", texts.load, texts.load_tip, self._game.load_anyway, stays=True)]
+        if texts.unload:
+            actions.append(NoticeAction("unload", texts.unload, texts.unload_tip, self._unload_others, stays=True))
         if program:
             never = tr("Always keep loaded beside {0}", program)
             tip = tr("Add a rule for this program to the list in the settings")
@@ -133,6 +154,9 @@ class GameNotice(QObject):
         notice = Notice("game", texts.title, texts.sentence, tuple(actions))
         notice.setAccessibleName(f"{texts.title}. {texts.sentence}")
         return notice
+
+    def _unload_others(self) -> None:
+        window_tasks().start(self._game.unload_others())
 
     def _show_rules(self) -> None:
         self._navigation.settings_asked.emit("games")

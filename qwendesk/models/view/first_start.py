@@ -11,7 +11,7 @@ from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QProgressBar, QScrollArea, QVBoxLayout, QWidget
 
 from qwendesk.core.observed import Observed
-from qwendesk.core.translation import tr, tr_n, unbroken
+from qwendesk.core.translation import tr, unbroken
 from qwendesk.core.units import GIB, show_bytes
 from qwendesk.hardware.snapshot import Snapshot
 from qwendesk.hub.download_queue import DownloadItem
@@ -33,6 +33,7 @@ from qwendesk.models.view.first_start_texts import (
     Screen,
     button_text,
     doing_text,
+    found_text,
     hero_download,
     length_fact,
     looking_text,
@@ -43,6 +44,7 @@ from qwendesk.models.view.first_start_texts import (
     screen_of,
     speed_fact,
 )
+from qwendesk.models.view.found_models import FoundModels
 from qwendesk.models.view.model_actions import ModelActions
 from qwendesk.models.view.offer_texts import (
     download_text,
@@ -111,6 +113,8 @@ class FirstStart(QWidget):
         self._actions, self._navigation = actions, navigation
         self._is_quick_asked = False
         """Whether the small model was asked for before it is known which file of it to take."""
+        self._is_found_open = False
+        """Whether the list of what other programs left is shown."""
         self._has_focused = False
         """Whether the main button got the focus since the page was shown."""
         self.setProperty("kind", "page")
@@ -119,6 +123,7 @@ class FirstStart(QWidget):
         self._pc.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self._engine_row = EngineTrouble(find_engines, navigation)
         self._card = card(self._card_content(), "modelcard", name="start.card")
+        self._found = self._found_models()
         self._choices = self._other_choices()
         self._last_line = self._demo_line()
         self._content = column(
@@ -131,6 +136,7 @@ class FirstStart(QWidget):
             self._card,
             GAP,
             self._choices,
+            self._found,
             GAP,
             self._last_line,
             GAP,
@@ -284,7 +290,7 @@ class FirstStart(QWidget):
         self._quick = StartChoice("quick", "speed", tr("Something smaller first"))
         self._quick.button.clicked.connect(self._on_quick)
         self._files = StartChoice("files", "folder", tr("I have models"))
-        self._files.button.clicked.connect(lambda: self._navigation.models_tab_asked.emit("mine"))
+        self._files.button.clicked.connect(self._on_files)
         self._use = self._files.add_button(tr("Load"), "start.use")
         self._use.clicked.connect(self._on_use)
         demo = StartChoice("demo.open", "chat", tr("Try the demo"))
@@ -299,6 +305,14 @@ class FirstStart(QWidget):
         choices = widget_with(layout)
         choices.setObjectName("start.choices")
         return choices
+
+    def _found_models(self) -> QWidget:
+        self._found_list = FoundModels()
+        self._found_list.load_asked.connect(self._actions.load)
+        self._found_list.all_asked.connect(self._show_my_models)
+        holder = widget_with(column(self._found_list, margins=(0, GAP, 0, 0)))
+        holder.hide()
+        return holder
 
     def _demo_line(self) -> QWidget:
         tip = tr("Tiny and fast. It shows the app, not what a real model can do.")
@@ -433,18 +447,20 @@ class FirstStart(QWidget):
 
     def _show_found(self, start: FirstStartState) -> None:
         self._use.setVisible(bool(start.found))
-        if not start.found:
+        self._found_list.show_apps(start.apps)
+        self._found.setVisible(bool(start.apps) and self._is_found_open)
+        if not start.apps:
             self._files.title.setText(tr("I have models"))
             tip = tr("Use the models of other apps on this PC")
             self._files.show_words(tr("From LM Studio, Ollama, Jan or a folder of yours."), tr("Find them"), tip)
             return
-        best, n_more = start.found[0], len(start.found) - 1
-        text = f"{best.name}, {show_bytes(best.n_bytes)}"
-        if n_more:
-            text = tr_n("{1} and {0} more", "{1} and {0} more", n_more, text)
         self._files.title.setText(tr("Found on this PC"))
-        self._files.show_words(text, tr("Show all"), tr("Show the models on this PC"))
-        describe(self._use, "start.use", tr("Load {0}", best.name), best.path)
+        words = tr("Show all") if start.found else tr("Show why")
+        words = tr("Hide") if self._is_found_open else words
+        self._files.show_words(found_text(start), words, tr("Show the models on this PC"))
+        if start.found:
+            best = start.found[0]
+            describe(self._use, "start.use", tr("Load {0}", best.name), best.path)
 
     # What the buttons do
 
@@ -476,6 +492,18 @@ class FirstStart(QWidget):
     def _download(self, offer: Offer | None) -> None:
         if offer is not None:
             self._tasks.start(self._service.download(offer))
+
+    def _on_files(self) -> None:
+        """Show what was found, or hide it again. If nothing was, My models says where it was looked for."""
+        start = self._service.state.value
+        if not start.apps:
+            self._show_my_models()
+            return
+        self._is_found_open = not self._is_found_open
+        self._show_found(start)
+
+    def _show_my_models(self) -> None:
+        self._navigation.models_tab_asked.emit("mine")
 
     def _on_use(self) -> None:
         found = self._service.state.value.found

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from qwendesk.core.everyday_units import pages_text, reading_text, speed_word
-from qwendesk.core.translation import join_sentences, tr
+from qwendesk.core.translation import join_sentences, tr, tr_n
 from qwendesk.core.units import show_bytes, show_rate, show_tokens
 from qwendesk.hub.download_queue import DownloadItem
 from qwendesk.models.first_start import FirstStartState
@@ -84,6 +84,18 @@ def note_of(screen: Screen, start: FirstStartState, item: DownloadItem | None, m
 
 def looking_text() -> str:
     return tr("Looking at your graphics card and memory… about 5 seconds")
+
+
+def found_text(start: FirstStartState) -> str:
+    """Return the largest model on this PC, how many there are beside it, and the programs that left them."""
+    found, apps = start.found, [app.app for app in start.apps if app.app]
+    if not found:
+        text = tr("Nothing that loads here")
+    else:
+        text = f"{found[0].name}, {show_bytes(found[0].n_bytes)}"
+        if len(found) > 1:
+            text = tr_n("{1} and {0} more", "{1} and {0} more", len(found) - 1, text)
+    return " · ".join((text, *apps))
 
 
 def _problem(start: FirstStartState, item: DownloadItem | None, missing: int) -> str:

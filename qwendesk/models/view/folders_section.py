@@ -20,7 +20,8 @@ from qwendesk.widgets.tasks import window_tasks
 from qwendesk.widgets.text_layout import ElidedLabel
 
 _WORDS = (
-    "model folders folder drive disk where downloads go other apps lm studio jan ollama llama.cpp hugging face cache"
+    "model folders folder drive disk where downloads go other apps lm studio jan ollama open webui llama.cpp "
+    "hugging face cache"
 )
 
 
@@ -122,7 +123,10 @@ class FoldersSection(TitledCard):
         box = QWidget()
         text = QLabel(tr("Use models from other apps"))
         note = QLabel(
-            tr("From LM Studio, Jan, Ollama, llama.cpp and the Hugging Face cache. Their files are never changed.")
+            tr(
+                "From LM Studio, Ollama, Open WebUI, Jan, llama.cpp and the Hugging Face cache. Their files are never "
+                "changed."
+            )
         )
         note.setProperty("kind", "small")
         note.setWordWrap(True)

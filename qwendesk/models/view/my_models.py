@@ -102,7 +102,7 @@ class MyModels(QWidget):
         self._apps.setCheckable(True)
         describe(
             self._apps, "models.my.apps", tr("Include other apps"),
-            tr("Also show models from LM Studio, Jan, Ollama, llama.cpp and the Hugging Face cache"),
+            tr("Also show models from LM Studio, Ollama, Open WebUI, Jan, llama.cpp and the Hugging Face cache"),
         )  # fmt: skip
         self._apps.clicked.connect(self._actions.include_other_apps)
         compare = TextButton(tr("Check for updates"), icon_name="again")

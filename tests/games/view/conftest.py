@@ -14,6 +14,7 @@ from qwendesk.games.rules import vram_pressure
 from qwendesk.games.service import GameSources
 from qwendesk.hardware.programs import RunningProgram
 from qwendesk.meters.services import MeterSource
+from qwendesk.remote.loaded_models import LoadedModel
 from qwendesk.services import Doubles
 from qwendesk.widgets.theme_keeper import ThemeKeeper
 from tests.fakes.engine import decide_by_default
@@ -45,7 +46,16 @@ class GamingWindow(Desk):
         def pressure() -> object:
             return vram_pressure(self.parts.services.meters.service.state.value)
 
-        sources = GameSources(lambda: self.running, lambda: self.running, lambda: None, pressure)
+        async def held() -> tuple[LoadedModel, ...]:
+            return self.held
+
+        async def unload(model: LoadedModel) -> str:
+            self.unloaded.append(model)
+            return ""
+
+        self.held: tuple[LoadedModel, ...] = ()
+        self.unloaded: list[LoadedModel] = []
+        sources = GameSources(lambda: self.running, lambda: self.running, lambda: None, pressure, held, unload)
         super().__init__(build(client, decide=decide_by_default, doubles=Doubles(meters=source, games=sources)), client)
         self.window.show()
         self.window.activateWindow()

@@ -2,10 +2,12 @@
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QComboBox, QLineEdit, QMenu, QWidget
+from PySide6.QtWidgets import QApplication, QComboBox, QLineEdit, QMenu, QPushButton, QWidget
 
 from qwendesk.core.app_options import ProgramRule
+from qwendesk.core.units import GIB
 from qwendesk.engine.state import Phase
+from qwendesk.remote.loaded_models import USUAL_SERVERS, LoadedModel
 from tests.games.view.conftest import CYBERDROME, GamingWindow
 
 
@@ -33,6 +35,18 @@ async def test_a_game_that_takes_the_memory_unloads_the_model_and_the_window_say
     assert gaming.text_of("model.button").endswith("loads with your next message")
     await gaming.ask("Hi")
     assert gaming.parts.chat.conversation.turns[-1].answer.text == "You said: Hi"
+
+
+async def test_models_of_other_programs_are_offered_to_be_unloaded_too(gaming: GamingWindow) -> None:
+    gaming.held = (LoadedModel(USUAL_SERVERS[0], "qwen3:8b", 5 * GIB),)
+    await unload_for_game(gaming)
+    assert gaming.text_of("game.sentence").endswith("Also in memory: qwen3:8b in Ollama (5.0 GB).")
+    assert gaming.text_of("game.unload") == "Unload it too"
+    assert "Ask Ollama to unload." in gaming.find("game.unload", QPushButton).toolTip()
+    gaming.click("game.unload")
+    await gaming.until(lambda: "Also in memory" not in gaming.text_of("game.sentence"))
+    assert gaming.unloaded == [*gaming.held]
+    assert gaming.text_of("game.title") == "Unloaded while Cyberdrome.exe runs"
 
 
 async def test_a_question_waits_and_load_anyway_answers_it(gaming: GamingWindow) -> None:
