@@ -143,12 +143,12 @@ class GameNotice(QObject):
 
     def _make_notice(self, texts: NoticeTexts, program: str) -> Notice:
         actions = [NoticeAction("load", texts.load, texts.load_tip, self._game.load_anyway, stays=True)]
-        if texts.unload:
-            actions.append(NoticeAction("unload", texts.unload, texts.unload_tip, self._unload_others, stays=True))
         if program:
             never = tr("Always keep loaded beside {0}", program)
             tip = tr("Add a rule for this program to the list in the settings")
             actions.append(NoticeAction("never", never, tip, self._game.never_again, stays=True))
+        if texts.unload:
+            actions.append(NoticeAction("unload", texts.unload, texts.unload_tip, self._unload_others, stays=True))
         tip = tr("Choose when the model makes room, and for which programs")
         actions.append(NoticeAction("rules", tr("Rules…"), tip, self._show_rules, stays=True))
         notice = Notice("game", texts.title, texts.sentence, tuple(actions))
