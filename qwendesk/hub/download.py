@@ -24,7 +24,7 @@ from qwendesk.hub.download_part import (
     new_hash,
     part_of,
 )
-from qwendesk.hub.network import HubError, Network, bad_answer_error, no_connection_error, status_error
+from qwendesk.hub.network import HubError, Network, bad_answer_error, is_lasting, no_connection_error, status_error
 from qwendesk.hub.remote import Location, RemoteFile
 
 if TYPE_CHECKING:
@@ -185,7 +185,8 @@ class _Download:
             self._stream(part, client, self._locate(client))
         except httpx2.TransportError as error:
             self._control.check()
-            raise _Retry(no_connection_error(self._hub.network, error)) from error
+            failure = no_connection_error(self._hub.network, error)
+            raise (failure if is_lasting(error) else _Retry(failure)) from error
         except httpx2.HTTPError as error:
             raise _Retry(bad_answer_error(self._hub.network.host, str(error))) from error
         finally:

@@ -173,6 +173,20 @@ def no_connection_error(network: Network, error: Exception) -> HubError:
     return HubError("no_connection", tr("No connection"), sentence)
 
 
+_PROXY_REFUSES = ("401", "403", "407")
+
+
+def is_lasting(error: Exception) -> bool:
+    """Return whether the next connection would fail too: a certificate or an address is wrong, or a proxy refuses."""
+    import httpx2
+
+    if isinstance(error, httpx2.UnsupportedProtocol | httpx2.LocalProtocolError):
+        return True
+    if isinstance(error, httpx2.ProxyError):  # its text is the proxy's answer
+        return str(error).startswith(_PROXY_REFUSES)
+    return any(isinstance(each, ssl.SSLCertVerificationError) for each in _causes(error))
+
+
 def _causes(error: BaseException) -> Iterator[BaseException]:
     """Yield `error`, then the exception that caused it, and so on."""
     cause: BaseException | None = error

@@ -2,8 +2,10 @@
 
 import errno
 import random
+import ssl
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from qwendesk.core import files
@@ -295,6 +297,32 @@ def test_two_downloads_never_write_the_same_file(fake_hub, target):
         assert trouble_of_fetch(fake_hub, target).kind == "locked"
     fetch(fake_hub, target)
     assert left_over(target) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "n_tries"),
+    [
+        (ssl.SSLCertVerificationError("certificate verify failed: self-signed certificate"), 1),
+        (ssl.SSLCertVerificationError("certificate verify failed: certificate has expired"), 1),
+        (httpx2.ProxyError("407 Proxy Authentication Required"), 1),
+        (httpx2.ProxyError("403 Forbidden"), 1),
+        (httpx2.UnsupportedProtocol("Request URL has an unsupported protocol"), 1),
+        (httpx2.ProxyError("502 Bad Gateway"), QUICK.tries),
+        (OSError("Temporary failure in name resolution"), QUICK.tries),
+    ],
+)
+def test_what_lasts_is_not_tried_again(fake_hub, target, error, n_tries, monkeypatch):
+    tries = []
+
+    def fail(*_arguments):
+        tries.append(error)
+        if isinstance(error, httpx2.TransportError):
+            raise error
+        raise httpx2.ConnectError(str(error)) from error
+
+    monkeypatch.setattr(Hub, "locate", fail)
+    assert trouble_of_fetch(fake_hub, target).kind == "no_connection"
+    assert len(tries) == n_tries
 
 
 def test_offline_makes_no_connection(fake_hub, target):

@@ -18,6 +18,8 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "roots/list": {},
 }
 """What a server may ask of a program like ours."""
+COLOURS = "no key\x1b[2J\x1b]0;title\x07 \x9b31m\u202egiven\r\x00\x08 here\nand there"
+"""An error that would wipe a terminal, colour it, and turn the text around."""
 calls: list[int] = []
 """One for each call so far."""
 
@@ -101,10 +103,30 @@ def call() -> dict[str, Any]:
         case "stays":
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             return {"content": [{"type": "text", "text": str(os.getpid())}]}
+        case "daemon":
+            return {"content": [{"type": "text", "text": str(daemon())}]}
         case "asks":
             send({"id": "question", "method": sys.argv[2], "params": QUESTIONS[sys.argv[2]]})
             return {"content": [{"type": "text", "text": sys.stdin.readline()}]}
     return {"content": [{"type": "text", "text": CALLED}]}
+
+
+def daemon() -> int:
+    """Leave a process that belongs to nobody, as a program does that forks twice, and return its number."""
+    reading, writing = os.pipe()
+    first = os.fork()
+    if first == 0:
+        os.setsid()
+        if os.fork():
+            os._exit(0)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        for descriptor in range(3):
+            os.dup2(os.open(os.devnull, os.O_RDWR), descriptor)
+        os.write(writing, b"%d" % os.getpid())
+        while True:
+            time.sleep(3600)
+    os.waitpid(first, 0)
+    return int(os.read(reading, 20))
 
 
 def answer(method: str) -> dict[str, Any]:
@@ -138,7 +160,9 @@ def main() -> None:
     for line in sys.stdin:
         message = json.loads(line)
         if "id" in message and "method" in message:
-            if message["method"] == "server/discover":
+            if (KIND, message["method"]) in (("colours", "tools/call"), ("coloured start", "initialize")):
+                send({"id": message["id"], "error": {"code": -32000, "message": COLOURS, "data": {"why": COLOURS}}})
+            elif message["method"] == "server/discover":
                 send({"id": message["id"], "error": {"code": -32601, "message": "unknown"}})
             else:
                 send({"id": message["id"], "result": answer(message["method"])})

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import ctypes
 import logging
 import os
 import sys
@@ -20,6 +21,7 @@ _LOOK_EVERY_S = 0.25
 def main() -> int:
     """Serve the launch and the requests on standard input. Return when it closes, or when the server has ended."""
     logging.disable(logging.CRITICAL)  # the SDK logs what servers send
+    _adopt_orphans()
     output = _Output()
     threading.Thread(target=_watch_memory, args=(output,), name="memory", daemon=True).start()
     asyncio.run(_serve(output))
@@ -42,6 +44,7 @@ async def _serve(output: "_Output") -> None:
 
     threading.Thread(target=read, name="requests", daemon=True).start()
     await HostSession(launch, requests, output.send).run()
+    _end_descendants()
     # Not a return: the thread that reads may still wait, and Python would wait for its lock on the input.
     os._exit(0)
 
@@ -69,14 +72,41 @@ class _Output:
                     return
 
 
+# PR_SET_CHILD_SUBREAPER of linux/prctl.h.
+_BECOME_SUBREAPER = 36
+# Rounds, because a process may start another one while it is being killed.
+_MOST_ROUNDS = 20
+_GONE_S = 1.0
+
+
+def _adopt_orphans() -> None:
+    """Become the parent of each process that the server's own leave behind, as a daemon does that forks twice.
+
+    Only Linux can. On Windows the SDK's job object ends all of them; on macOS a daemon of a server outlives it.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_BECOME_SUBREAPER, 1, 0, 0, 0)
+
+
+def _end_descendants() -> None:
+    """Kill all processes below this one."""
+    own = psutil.Process()
+    for _ in range(_MOST_ROUNDS):
+        left = own.children(recursive=True)
+        if not left:
+            return
+        for process in left:
+            with contextlib.suppress(psutil.Error):  # it has just ended
+                process.kill()
+        psutil.wait_procs(left, timeout=_GONE_S)
+
+
 def _watch_memory(output: _Output) -> None:
     """End this process with the server's when it takes too much memory: a server sends something endless."""
     own = psutil.Process()
     while own.memory_info().rss < _MOST_BYTES:
         time.sleep(_LOOK_EVERY_S)
-    for process in own.children(recursive=True):
-        with contextlib.suppress(psutil.Error):  # it has just ended
-            process.kill()
+    _end_descendants()
     output.send(Ended("too_large"))
     os._exit(1)
 

@@ -258,7 +258,7 @@ class HostSession:
                 await self._connect_and_serve()
             except Exception as error:  # noqa: BLE001 - libraries and servers raise anything
                 detail = self._detail(error)
-        self._send(Ended(self._end_reason, shortened(detail, _MOST_ERROR), self._log.lines))
+        self._send(Ended(self._end_reason, detail, self._log.lines))
 
     async def _connect_and_serve(self) -> None:
         transport = open_transport(self._launch, self._log, self._last, self._on_end)
@@ -300,7 +300,7 @@ class HostSession:
             try:
                 answer: Answered | RequestRefused = await self._ask(client, request)
             except Exception as error:  # noqa: BLE001 - libraries and servers raise anything
-                answer = RequestRefused(request.id, shortened(self._detail(error), _MOST_ERROR))
+                answer = RequestRefused(request.id, self._detail(error))
             self._send(answer)
             if isinstance(answer, RequestRefused) and answer.error.startswith(_SESSION_GONE):
                 self._on_end("closed")
@@ -344,6 +344,11 @@ class HostSession:
             self._whole.cancel()
 
     def _detail(self, error: BaseException) -> str:
+        """Return what went wrong, without control characters: most of it is text of others, for a window."""
+        text = "".join(each if each.isprintable() or each == "\n" else " " for each in self._words(error))
+        return shortened(text, _MOST_ERROR)
+
+    def _words(self, error: BaseException) -> str:
         """Return what went wrong, of the errors that one led to the others."""
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]

@@ -52,8 +52,8 @@ _LEFT_FOR_OTHERS = 512 * MIB
 _READ_BYTES = 65_536
 # How many looks in a row may fail; the first ones do, while the sandbox is made.
 _MOST_UNSEEN = 20
-# How long to wait for the end of killed processes.
-_GONE_S = 5.0
+# How long to wait for the end of killed processes. On a busy PC the system takes seconds to free their memory.
+_GONE_S = 60.0
 
 # Why a script was stopped: which limit it reached, or that the system does not tell what it takes.
 Reason = Literal["", "time", "memory", "files", "output", "unwatched"]
@@ -182,7 +182,8 @@ class _ConfinedRun:
         """End bubblewrap, and the first process inside, with which all others end."""
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
-            if self._first is not None:
+        if self._first is not None:  # it may outlive bubblewrap by a moment
+            with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._first, signal.SIGKILL)
 
     async def _wait_until_gone(self, finding: asyncio.Task[int]) -> None:

@@ -1,0 +1,142 @@
+"""Processes that belong to a tool, and what a tool's server says of its errors."""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from qwendesk.mcp.service import CallFailed, McpService
+from tests.field.grid import SERVER, Kind, Way, case
+from tests.mcp.conftest import no_keyring, service
+from tests.mcp.servers import ROOT, added, call, hostile, problem
+
+__all__ = ["no_keyring", "service"]
+
+LEFT = Kind(
+    "A process that a tool has started goes on when the tool has ended",
+    {
+        **dict.fromkeys(SERVER, "the server's clients run their tools themselves"),
+        Way.IMPORT: "an import runs nothing",
+    },
+)
+ERRORS = Kind(
+    "The error of a tool's server controls a terminal or turns a line of the window around",
+    {
+        Way.WINDOW: "the window and the command line show what the way MCP lets through",
+        Way.CLI: "the window and the command line show what the way MCP lets through",
+        **dict.fromkeys(SERVER, "the server's clients run their tools themselves"),
+        Way.IMPORT: "an import asks no server",
+    },
+)
+FOUND = "found by attack"
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who left a process behind")
+
+
+@on_linux
+@case(LEFT, Way.MCP, report=FOUND, before="failed")
+async def test_a_daemon_of_a_server_ends_with_the_server(service: McpService) -> None:
+    server = await added(service, hostile("daemon"))
+    pids = [int(await call(service, "go")) for _ in range(3)]
+    await service.set_on(server.id, on=False)
+    assert not any(map(runs, pids))
+
+
+@on_linux
+@case(LEFT, Way.MCP, report=FOUND, before="failed")
+async def test_a_daemon_ends_when_its_server_ends_unasked(service: McpService) -> None:
+    await added(service, hostile("daemon"))
+    pid = int(await call(service, "go"))
+    [host] = psutil.Process().children()
+    [server] = [each for each in host.children() if each.pid != pid]
+
+    server.kill()
+
+    await asyncio.to_thread(host.wait)
+    assert not runs(pid)
+
+
+@on_linux
+@case(LEFT, Way.MCP, report=FOUND, before="failed")
+def test_a_daemon_ends_when_the_app_is_killed(tmp_path: Path) -> None:
+    script = f"""
+import asyncio
+from pathlib import Path
+from qwendesk.core import paths
+paths.config_folder = lambda: Path({str(tmp_path)!r})
+from qwendesk.mcp.service import McpService
+from tests.mcp.servers import added, call, hostile
+
+async def main():
+    service = McpService()
+    await added(service, hostile("daemon"))
+    print(await call(service, "go"), flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+    app = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert app.stdout is not None
+    pid = int(app.stdout.readline())
+    hosts = psutil.Process(app.pid).children()
+
+    app.kill()
+    app.wait()
+    app.stdout.close()
+
+    _, alive = psutil.wait_procs(hosts, timeout=60)
+    assert not alive
+    assert not runs(pid)
+
+
+@on_linux
+@case(LEFT, Way.WINDOW, Way.CLI, report=FOUND, before="failed")
+@pytest.mark.parametrize("ends", ["before the limit", "at the limit"])
+async def test_nothing_of_a_script_runs_when_its_result_is_there(tmp_path: Path, ends: str) -> None:
+    """bubblewrap's child is killed by the system when bubblewrap ends. This one has none that does so."""
+    from qwendesk.toolbox.confinement.confined_run import run_confined
+    from qwendesk.toolbox.confinement.sandbox import Sandbox
+
+    bwrap = tmp_path / "bwrap"
+    bwrap.write_text(
+        f"#!{sys.executable}\n"
+        "import json, os, subprocess, sys\n"
+        "quiet = dict.fromkeys(('stdin', 'stdout', 'stderr'), subprocess.DEVNULL)\n"
+        "child = subprocess.Popen(['sleep', '3600'], start_new_session=True, **quiet)\n"
+        f"open({str(tmp_path / 'pid')!r}, 'w').write(str(child.pid))\n"
+        "os.write(int(sys.argv[sys.argv.index('--info-fd') + 1]), json.dumps({'child-pid': child.pid}).encode())\n"
+        + ("" if ends == "before the limit" else "while True: print('endless')\n")
+    )
+    bwrap.chmod(0o755)
+
+    await run_confined("", Sandbox(str(bwrap), sys.executable))
+
+    assert not runs(int((tmp_path / "pid").read_text()))
+
+
+@case(ERRORS, Way.MCP, report=FOUND, before="failed")
+async def test_the_error_of_a_call_has_no_control_characters(service: McpService) -> None:
+    await added(service, hostile("colours"))
+    with pytest.raises(CallFailed) as caught:
+        await call(service, "go")
+    said = str(caught.value)
+    assert "no key" in said
+    assert "here\nand there" in said
+    assert all(each.isprintable() or each == "\n" for each in said), repr(said)
+
+
+@case(ERRORS, Way.MCP, report=FOUND, before="failed")
+async def test_the_error_of_a_start_has_no_control_characters(service: McpService) -> None:
+    await added(service, hostile("coloured start"))
+    assert "no key" in problem(service)
+    assert all(each.isprintable() or each == "\n" for each in problem(service)), repr(problem(service))
+
+
+def runs(pid: int) -> bool:
+    """Return whether a process does anything any more."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
