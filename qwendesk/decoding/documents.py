@@ -16,7 +16,6 @@ from qwendesk.core.units import show_bytes
 from qwendesk.decoding.process import run_decoder
 from qwendesk.decoding.protocol import (
     MAX_FILE_BYTES,
-    MAX_PROCESS_BYTES,
     DecodeRefusal,
     DecodeReply,
     DocumentText,
@@ -24,6 +23,7 @@ from qwendesk.decoding.protocol import (
     ReadOfficeText,
     ReadPdfText,
     RenderPdfPages,
+    memory_limit,
 )
 
 MAX_PAGES = 2_000
@@ -69,7 +69,7 @@ def read_pieces(
     )
     reply, content = _decoded(path, request, is_cancelled, open_file)
     if not isinstance(reply, DocumentText):
-        raise _refusal(path.name, reply)
+        raise _refusal(path.name, reply, memory_limit(request))
     pieces, start = [], 0
     for number, length in enumerate(reply.lengths):
         text = content[start : start + length].decode("utf-8", "replace")
@@ -80,9 +80,10 @@ def read_pieces(
 
 def render_pages(path: Path, pages: tuple[int, ...], longest_side: int) -> tuple[bytes, ...]:
     """Return the pages of a PDF with these numbers (from 1) as the contents of PNG files. Raises BadRequest."""
-    reply, content = _decoded(path, RenderPdfPages(pages, longest_side))
+    request = RenderPdfPages(pages, longest_side)
+    reply, content = _decoded(path, request)
     if not isinstance(reply, PdfPages):
-        raise _refusal(path.name, reply)
+        raise _refusal(path.name, reply, memory_limit(request))
     drawn, start = [], 0
     for length in reply.lengths:
         drawn.append(content[start : start + length])
@@ -106,7 +107,7 @@ def _decoded(
         raise BadRequest(tr("File not readable"), sentence) from error
 
 
-def _refusal(name: str, reply: DecodeReply) -> BadRequest:
+def _refusal(name: str, reply: DecodeReply, limit_bytes: int) -> BadRequest:
     refusal = reply if isinstance(reply, DecodeRefusal) else DecodeRefusal(reason="failed", detail="unexpected answer")
     title = tr("Document not readable")
     match refusal.reason:
@@ -124,8 +125,12 @@ def _refusal(name: str, reply: DecodeReply) -> BadRequest:
         case "too_much_text":
             return BadRequest(tr("Too much text"), tr("{0} has more text than any model can read.", name))
         case "out_of_memory":
-            sentence = tr("Reading {0} needs more than {1} of memory.", name, show_bytes(MAX_PROCESS_BYTES))
+            sentence = tr("Reading {0} needs more than {1} of memory.", name, show_bytes(limit_bytes))
             return BadRequest(tr("Document too large"), sentence)
+        case "crashed":
+            sentence = tr("{0} can't be read: it is damaged, or needs more than {1} of memory.", name,
+                          show_bytes(limit_bytes))  # fmt: skip
+            return BadRequest(title, sentence)
         case "time_limit":
             return BadRequest(title, tr("Reading {0} takes too long.", name))
         case reason:

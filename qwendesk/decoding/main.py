@@ -17,7 +17,6 @@ import msgspec
 
 from qwendesk.decoding.protocol import (
     MAX_FILE_BYTES,
-    MAX_PROCESS_BYTES,
     TIME_LIMIT_S,
     DecodeImage,
     DecodeRefusal,
@@ -26,6 +25,7 @@ from qwendesk.decoding.protocol import (
     InspectImage,
     ReadOfficeText,
     ReadPage,
+    memory_limit,
 )
 
 _EXTENDED_LIMIT_INFORMATION = 9
@@ -108,7 +108,7 @@ def main(arguments: Sequence[str]) -> int:
 
         for descriptor in (0, 1):
             msvcrt.setmode(descriptor, os.O_BINARY)
-    limit_memory(MAX_PROCESS_BYTES)
+    limit_memory(memory_limit(request))
     # The app enforces the time limit. This one is for the case that the app is gone.
     faulthandler.dump_traceback_later(TIME_LIMIT_S, exit=True)
     reply, payload = _serve(request)

@@ -6,6 +6,7 @@ OpenDocument (odt, odp). A document type, with which XML bombs begin, is refused
 
 import datetime
 import posixpath
+import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
@@ -19,11 +20,15 @@ from qwendesk.decoding.protocol import MAX_FILE_BYTES, DecodeRefusal, DocumentTe
 
 _MOST_ENTRIES = 20_000
 # Of all entries that are read of one file together, so that a small file can't unpack to any size.
-_MOST_UNPACKED_BYTES = 512 * MIB
+_MOST_UNPACKED_BYTES = 128 * MIB
 
 
 class UnreadableDocument(Exception):
     """The file is no document of its kind. The text says why."""
+
+
+class TooMuchText(Exception):
+    """Reading the document would take minutes."""
 
 
 class Archive:
@@ -216,6 +221,8 @@ def decode_office(file: BinaryIO, request: ReadOfficeText) -> tuple[DocumentText
                 return DecodeRefusal(reason="too_much_text"), b""
             names.append(name.encode("utf-8", "replace").decode())
             texts.append(text.encode("utf-8", "replace"))
+    except TooMuchText:
+        return DecodeRefusal(reason="too_much_text"), b""
     except UnreadableDocument as error:
         return DecodeRefusal(reason="not_a_document", detail=str(error)), b""
     return DocumentText(tuple(map(len, texts)), tuple(names)), b"".join(texts)
@@ -241,7 +248,7 @@ def _pptx(file: BinaryIO) -> Iterator[Part]:
 
     parse_xml(archive.read(main), begin)
     targets = _relations(archive, main)
-    for slide in (targets[key][1] for key in slides if key in targets):
+    for slide in dict.fromkeys(targets[key][1] for key in slides if key in targets):
         texts = [office_open_text(archive.read(slide))] if slide in archive.names else []
         for kind, target in _relations(archive, slide).values():
             if kind.endswith("/notesSlide") and target in archive.names:
@@ -296,10 +303,17 @@ def _epub(file: BinaryIO) -> Iterator[Part]:
     package = roots[0] if roots else ""
     _require(archive, package)
     parse_xml(archive.read(package), begin)
-    for key in order:
-        chapter = posixpath.normpath(posixpath.join(posixpath.dirname(package), unquote(paths.get(key, ""))))
+    places = (posixpath.join(posixpath.dirname(package), unquote(paths.get(key, ""))) for key in order)
+    # Each once, even if a book names it again and again.
+    for chapter in dict.fromkeys(map(posixpath.normpath, places)):
         if chapter in archive.names:
             yield "", html_text(archive.read(chapter))
+
+
+# Pictures in hexadecimal digits, which a text never has so many of.
+_RTF_PICTURE = re.compile(rb"(?<![0-9A-Fa-f\r\n])[0-9A-Fa-f\r\n]{1000,}+")
+# Of a file without its pictures. Each MB takes striprtf a second.
+_MOST_RTF_BYTES = 8 * MIB
 
 
 def _rtf(file: BinaryIO) -> Iterator[Part]:
@@ -308,6 +322,9 @@ def _rtf(file: BinaryIO) -> Iterator[Part]:
     data = file.read(MAX_FILE_BYTES)
     if not data.startswith(b"{\\rtf"):
         raise UnreadableDocument("it is no RTF file")
+    data = _RTF_PICTURE.sub(b"", data)
+    if len(data) > _MOST_RTF_BYTES:
+        raise TooMuchText
     text = str(rtf_to_text(data.decode("latin-1"), errors="replace"))  # type: ignore[no-untyped-call]
     # Characters beyond the first 65,536 are written as two halves.
     yield "", text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\r", "").strip("\n")

@@ -31,8 +31,8 @@ def run_decoder(
 ) -> tuple[DecodeReply, bytes]:
     """Return the decoding process's reply for an open file or its bytes, and the bytes that follow the reply.
 
-    A process that fails to reply is a DecodeRefusal too: "time_limit", or "failed" with its exit status or because it
-    was cancelled.
+    A process that fails to reply is a DecodeRefusal too: "time_limit", "crashed" with its exit status, which is how
+    PDFium ends when memory runs out, or "failed" because it was cancelled.
     """
     command = [*_command(), msgspec.json.encode(request).decode()]
     environment = with_source_tree(os.environ)
@@ -62,7 +62,7 @@ def run_decoder(
         return msgspec.json.decode(header, type=DecodeReply), payload
     except msgspec.DecodeError:
         _logger.warning("a decoding process ended with %s: %s", process.returncode, stderr[-2000:])
-        return DecodeRefusal(reason="failed", detail=f"exit status {process.returncode}"), b""
+        return DecodeRefusal(reason="crashed", detail=f"exit status {process.returncode}"), b""
 
 
 def _finished(

@@ -88,7 +88,7 @@ class PdfPages(msgspec.Struct, frozen=True, tag="pdf_pages"):
 
 RefusalReason = Literal[
     "not_an_image", "too_many_pixels", "damaged", "out_of_memory", "no_such_page", "too_many_pages", "too_much_text",
-    "locked", "not_a_pdf", "not_a_document", "time_limit", "failed",
+    "locked", "not_a_pdf", "not_a_document", "time_limit", "crashed", "failed",
 ]  # fmt: skip
 
 
@@ -112,8 +112,16 @@ MAX_FILE_BYTES = 256 * MIB
 MAX_DECODED_BYTES = 512 * MIB
 # Memory of the decoding process. A picture at the limit takes two to three times its size.
 MAX_PROCESS_BYTES = 2048 * MIB
+# Memory of a decoding process that reads texts. A PDF of 2,000 pages takes less than 300 MB.
+MAX_TEXT_PROCESS_BYTES = 1024 * MIB
 # A PDF of 2,000 pages takes about 20 s.
 TIME_LIMIT_S = 120.0
+
+
+def memory_limit(request: DecodeRequest) -> int:
+    """Return how many bytes of memory the process may have that serves a request."""
+    is_text = isinstance(request, ReadPdfText | ReadOfficeText | ReadPage)
+    return MAX_TEXT_PROCESS_BYTES if is_text else MAX_PROCESS_BYTES
 
 
 def fit_longest_side(width: int, height: int, longest_side: int) -> tuple[int, int]:

@@ -2,11 +2,12 @@
 
 from typing import Any, cast
 
-from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtCore import QEvent, QMimeData, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit
 
 from qwendesk.core.errors import BadOption
+from qwendesk.core.number_format import show_count
 from qwendesk.core.settings import Entry, accepted_values, parse
 from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import TextButton
@@ -198,7 +199,22 @@ _HEIGHT = 92
 _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 
 
-class _Block(QPlainTextEdit):
+class LimitedTextEdit(QPlainTextEdit):
+    """A text field that refuses to be pasted full: laying out and checking 5 MB keeps the window busy for seconds."""
+
+    MOST_CHARACTERS = 250_000
+    paste_refused = Signal(str)
+    """The text is a sentence."""
+
+    def insertFromMimeData(self, source: QMimeData) -> None:
+        if self.document().characterCount() + len(source.text()) > self.MOST_CHARACTERS:
+            most = show_count(self.MOST_CHARACTERS)
+            self.paste_refused.emit(tr("The text is too long: this field takes up to {0} characters.", most))
+        else:
+            super().insertFromMimeData(source)
+
+
+class _Block(LimitedTextEdit):
     """A text field that is committed by Ctrl+Enter or by leaving it. Esc discards the changes."""
 
     entered = Signal()
@@ -243,6 +259,7 @@ class BlockRow(SettingRow):
         self.field.setProperty("kind", "details")
         self.field.setFixedHeight(current_theme().px(_HEIGHT))
         self.field.entered.connect(self._on_entered)
+        self.field.paste_refused.connect(self.refuse)
         self.put_editor(self.field)
         self.field.setToolTip(f"{self.field.toolTip()}\n{tr('Press Ctrl+Enter or leave the field to apply')}")
 

@@ -1,6 +1,7 @@
 """The System prompt tab: the chat's system prompt, saved prompts, and the JSON schema of its answers."""
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import msgspec
 from PySide6.QtCore import QEvent, QSignalBlocker, Qt
@@ -17,10 +18,12 @@ from qwendesk.widgets.bind import bind_field
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.controls import ComboBox
 from qwendesk.widgets.layouts import panel_scroll_area
+from qwendesk.widgets.rows.text_row import LimitedTextEdit
 from qwendesk.widgets.text_layout import align_by_first_letter
 
 # Styles that can be saved with a prompt.
 _STYLES = ("general", "precise")
+TextField = TypeVar("TextField", bound=QPlainTextEdit)
 
 
 class SystemPromptTab(QFrame):
@@ -40,10 +43,10 @@ class SystemPromptTab(QFrame):
             self._saved_prompts, "inspector.system.kept", tr("Saved prompts"), tr("Use a saved prompt in this chat")
         )
         self._saved_prompts.setToolTip(tr("Use a saved prompt in this chat; F2 renames it"))
-        self._text = self._field("text", tr("System prompt"))
+        self._text = self._field("text", tr("System prompt"), QPlainTextEdit())
         self._text.setProperty("kind", "prompt")
         self._text.setPlaceholderText(tr("How the model should behave in this chat. {date} and {model} are filled in."))
-        self._schema = self._field("schema", tr("JSON schema"))
+        self._schema = self._field("schema", tr("JSON schema"), LimitedTextEdit())
         self._schema.setFixedHeight(96)
         self._schema.setPlaceholderText('{"type": "object", "properties": {}}')
         self._error = QLabel()
@@ -51,6 +54,7 @@ class SystemPromptTab(QFrame):
         self._error.setObjectName("inspector.system.complaint")
         self._error.setWordWrap(True)
         self._error.hide()
+        self._schema.paste_refused.connect(self._show_error)
         self._used_note = _caption(tr("Applies from your next message."), "small")
         self._used_note.setObjectName("inspector.system.used")
         self._text.textChanged.connect(self._on_edited)
@@ -106,8 +110,7 @@ class SystemPromptTab(QFrame):
         else:
             super().keyPressEvent(event)
 
-    def _field(self, name: str, label: str) -> QPlainTextEdit:
-        field = QPlainTextEdit()
+    def _field(self, name: str, label: str, field: TextField) -> TextField:
         field.setProperty("kind", "details")
         field.setTabChangesFocus(True)
         align_by_first_letter(field)

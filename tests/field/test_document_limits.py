@@ -1,0 +1,149 @@
+"""Documents that would keep the decoding process busy for minutes, or take all of its memory, and texts of megabytes.
+
+No time is measured: each of these inputs is refused, or read, for what it is. A test that takes minutes has failed.
+"""
+
+import zipfile
+import zlib
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData
+from PySide6.QtWidgets import QLabel, QPlainTextEdit
+
+from qwendesk.core.errors import BadRequest
+from qwendesk.core.units import MIB
+from qwendesk.decoding.documents import read_pieces
+from qwendesk.decoding.protocol import (
+    MAX_PROCESS_BYTES,
+    MAX_TEXT_PROCESS_BYTES,
+    ReadOfficeText,
+    ReadPdfText,
+    RenderPdfPages,
+    memory_limit,
+)
+from tests.decoding import office_files
+from tests.field.grid import SERVER, Kind, Way, case
+from tests.window_desk import Desk
+
+HEAVY = Kind(
+    "A small document takes minutes or gigabytes, or ends with the number of a signal",
+    {
+        **dict.fromkeys(SERVER, "the server reads texts and pictures, and no documents"),
+        Way.MCP: "a server's answers are texts and pictures",
+        Way.IMPORT: "an import reads chats, and no documents",
+    },
+)
+LONG_FIELD = Kind(
+    "A text of megabytes in a field of the window stops it for seconds",
+    {
+        Way.CLI: "has no fields",
+        **dict.fromkeys(SERVER, "has no fields"),
+        Way.MCP: "has no fields",
+        Way.IMPORT: "what an import brings is checked before any field shows it",
+    },
+)
+FOUND = "found by attack"
+
+
+@case(HEAVY, Way.WINDOW, Way.CLI, report=FOUND, before="failed")
+def test_a_long_rtf_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "long.rtf"
+    path.write_bytes(b"{\\rtf1 " + b"It is a long story.\\par " * (60 * MIB // 24) + b"}")
+    with pytest.raises(BadRequest, match="more text than any model can read"):
+        read_pieces(path)
+
+
+@case(HEAVY, Way.WINDOW, Way.CLI, report=FOUND, before="failed")
+def test_pictures_of_an_rtf_cost_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "pictures.rtf"
+    picture = b"{\\pict\\pngblip\\picw9\\pich9\n" + (b"89504e470d0a1a0a" * 8 + b"\r\n") * (30 * MIB // 130) + b"}"
+    path.write_bytes(b"{\\rtf1 Before the cafe.\\par " + picture + b" After \\'e9t\\'e9, deadbeef 0123456789.\\par}")
+    [piece] = read_pieces(path)
+    assert piece.text.split("\n") == ["Before the cafe.", " After été, deadbeef 0123456789."]
+
+
+@case(HEAVY, Way.WINDOW, Way.CLI, report=FOUND, before="failed")
+def test_a_chapter_that_a_book_names_a_hundred_thousand_times_is_read_once(tmp_path: Path) -> None:
+    items = "".join(f'<item id="c{number}" href="{"./" * (number % 9)}one.xhtml"/>' for number in range(100_000))
+    order = "".join(f'<itemref idref="c{number}"/>' for number in range(100_000))
+    path = office_files.zipped(
+        tmp_path / "book.epub",
+        {
+            "META-INF/container.xml": '<container><rootfile full-path="OPS/book.opf"/></container>',
+            "OPS/book.opf": f"<package><manifest>{items}</manifest><spine>{order}</spine></package>",
+            "OPS/one.xhtml": "<html><body>" + "<p>It was dark.</p>" * 10 + "</body></html>",
+        },
+    )
+    assert len(read_pieces(path)) == 1
+
+
+@case(HEAVY, Way.WINDOW, Way.CLI, report=FOUND, before="failed")
+def test_a_slide_that_is_shown_a_hundred_thousand_times_is_read_once(tmp_path: Path) -> None:
+    path = tmp_path / "slides.pptx"
+    office_files.pptx(path, "One", "Two")
+    with zipfile.ZipFile(path) as archive:
+        entries = {name: archive.read(name) for name in archive.namelist()}
+    slide = b'<p:sldId id="256" r:id="r1"/>'
+    entries["ppt/presentation.xml"] = entries["ppt/presentation.xml"].replace(slide, slide * 100_000)
+    assert [piece.text for piece in read_pieces(office_files.zipped(path, entries))] == ["One", "Two"]
+
+
+@case(HEAVY, Way.WINDOW, Way.CLI, report=FOUND, before="failed")
+def test_what_unpacks_to_hundreds_of_megabytes_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadRequest, match="unpacks to too much"):
+        read_pieces(office_files.zip_bomb(tmp_path / "spaces.docx", 300 * MIB))
+
+
+@case(HEAVY, Way.WINDOW, Way.CLI, report=FOUND, before="failed")
+def test_a_pdf_that_is_packed_twice_ends_with_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "packed.pdf"
+    path.write_bytes(pdf_of(packed_spaces(1500 * MIB), b"/Filter[/FlateDecode/FlateDecode]"))
+    with pytest.raises(BadRequest) as refused:
+        read_pieces(path)
+    assert "needs more than 1.0 GB of memory" in refused.value.sentence
+    assert "exit status" not in refused.value.sentence
+
+
+def test_only_pictures_may_take_all_of_the_memory() -> None:
+    assert memory_limit(ReadPdfText()) == memory_limit(ReadOfficeText("docx", 1)) == MAX_TEXT_PROCESS_BYTES
+    assert memory_limit(RenderPdfPages((1,), 100)) == MAX_PROCESS_BYTES > MAX_TEXT_PROCESS_BYTES
+
+
+def packed_spaces(n_bytes: int) -> bytes:
+    """Spaces as Flate packs them, packed once more: a few KB."""
+    packer = zlib.compressobj(1)
+    first, block = [packer.compress(b" " * MIB) + packer.flush(zlib.Z_FULL_FLUSH) for _ in range(2)]
+    return zlib.compress(first + block * (n_bytes // MIB - 1), 9)
+
+
+def pdf_of(content: bytes, options: bytes) -> bytes:
+    """A PDF of one page with this stream of drawing commands."""
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents 4 0 R>>",
+        b"<</Length %d%s>>stream\n%s\nendstream" % (len(content), options, content),
+    ]
+    written = b"".join(b"%d 0 obj\n%s\nendobj\n" % pair for pair in enumerate(objects, 1))
+    return b"%PDF-1.5\n" + written + b"trailer<</Size 5/Root 1 0 R>>\n%%EOF"
+
+
+@case(LONG_FIELD, Way.WINDOW, report="found by attack: 3.4 s", before="failed")
+@pytest.mark.parametrize("name", ["system.schema", "sampling.output.grammar"])
+async def test_a_pasted_text_of_megabytes_is_refused(desk: Desk, name: str) -> None:
+    desk.window.findChild(object, "action.inspector").trigger()
+    tab, _, _ = name.partition(".")
+    desk.click(f"inspector.tab.{tab}")
+    if tab == "sampling":
+        desk.click("inspector.sampling.advanced")
+    editor = desk.find(f"inspector.{name}", QPlainTextEdit)
+    pasted = QMimeData()
+    for text, is_taken in (('{"a": 1}', True), ("x" * 5_000_000, False), ("\n" * 5_000_000, False)):
+        before = editor.toPlainText()
+        pasted.setText(text)
+        editor.insertFromMimeData(pasted)
+        assert editor.toPlainText() == (before + text if is_taken else before)
+        if not is_taken:
+            said = [label.text() for label in desk.window.findChildren(QLabel) if label.isVisible()]
+            assert any("takes up to 250,000 characters" in each for each in said)
