@@ -19,7 +19,7 @@ from tools.guide_pcs import tables_of, translated
 ENGLISH = read_guide(guide_folder())
 TRANSLATED = {
     "de": tuple(page.name for page in ENGLISH.pages),
-    "zh_Hans": ("index", "first-chat", "which-model"),
+    "zh_Hans": ("index", "first-chat", "which-model", "coming-from"),
 }
 """The pages that each language has."""
 PAGES = pytest.mark.parametrize(
