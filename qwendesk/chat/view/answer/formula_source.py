@@ -27,7 +27,7 @@ _TEXT = re.compile(r"(\\(?:text(?:bf|it|rm|sf|tt|normal|up|md)?|mbox|hbox|fbox|e
 _NO_PLAIN_TEXT = re.compile(r"\\(?![%$_#&{} ])|(?<!\\)[{}]")
 _ESCAPED = re.compile(r"\\([%$_#&{} ])")
 # In a text, latex2mathml reads these as a comment, as XML or as its end. References pass through.
-_REFERENCES = str.maketrans({each: f"&#{ord(each)};" for each in "%&<>{}$"} | {" ": "&#160;"})
+_REFERENCES = str.maketrans({each: f"&#{ord(each)};" for each in "%&<>{}$"} | {" ": f"&#{0xA0};"})
 # latex2mathml drops the others in the name of an operator.
 _THIN_SPACE = "\u2009"
 _PERCENT = re.compile(r"(?<=\d)(\s*)%")
