@@ -213,6 +213,7 @@ class Parts(Owner):
     def _build_engine_page(self) -> "EnginePage":
         from qwendesk.engines.view.engine_page import EnginePage  # noqa: PLC0415
         from qwendesk.engines.view.engine_update_card import EngineUpdateCard  # noqa: PLC0415
+        from qwendesk.meters.view.memory_picture import MemoryPicture  # noqa: PLC0415
         from qwendesk.meters.view.why_card import WhyCard  # noqa: PLC0415
 
         app = self.services
@@ -221,9 +222,12 @@ class Parts(Owner):
         )
         compared = app.meters.comparer.comparisons
         page.add_command(app.pending_load, app.chat.options, app.outgrown.state, compared)
+        meters = app.meters.service.state
+        page.add_card(MemoryPicture(app.engine.observed, meters))
         page.add_card(WhyCard(app.meters.why))
         if app.installed is not None:
             page.add_card(EngineUpdateCard(app.installed.updates, app.installed.switch))
+        bind_field(page, meters, lambda state: state.spill is not None, page.show_spill)
         return page
 
     def _build_bench_page(self) -> "BenchPage":
@@ -292,7 +296,7 @@ class Parts(Owner):
         navigation, window, meters = self.navigation, self.window, self.services.meters.service
         navigation.settings_asked.connect(self._show_settings)
         navigation.models_tab_asked.connect(self._show_models_tab)
-        navigation.bench_tab_asked.connect(self._show_bench_tab)
+        navigation.bench_section_asked.connect(self._show_bench_section)
         navigation.model_search_asked.connect(self._search_models)
         navigation.servers_asked.connect(self._show_servers)
         navigation.vllm_command_asked.connect(self._show_vllm_command)
@@ -310,9 +314,9 @@ class Parts(Owner):
         self.window.show_page("models")
         self.models_page.page().show_tab(tab)
 
-    def _show_bench_tab(self, tab: str) -> None:
+    def _show_bench_section(self, section: str) -> None:
         self.window.go_to("bench")
-        self.bench_page.page().show_tab(tab)
+        self.bench_page.page().show_section(section)
 
     def _search_models(self, text: str) -> None:
         self.window.show_page("models")

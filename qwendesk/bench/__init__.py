@@ -15,10 +15,10 @@ own measurements.
 
 A trial of this PC
 ------------------
-The tab This PC and `qwendesk trial` measure a PC that we don't have. `pc_trial.py` goes through the engines, a CPU
+The section This PC and `qwendesk trial` measure a PC that we don't have. `pc_trial.py` goes through the engines, a CPU
 engine first because the others' answers are compared with its own; `model_trial.py` measures one model on one engine
 with a client of its own, and gives each step a limit and turns a failure into a sentence. `pc_report.py` has the
-values, with a `BenchRecord` of each load as the Speed tab keeps it, their JSON and the redaction, the page that the
+values, with a `BenchRecord` of each load as the speed tests keep it, their JSON and the redaction, the page that the
 user reads before the report is saved, and the table to share. `tools/trial_report.py` makes tables of many reports.
 (`engines/trial.py` is something else: it starts an engine to find out whether it runs.)
 """

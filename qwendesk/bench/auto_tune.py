@@ -65,7 +65,7 @@ MakeWatch = Callable[[LoadReport, Sequence[DeviceInfo], int | None], SpillWatch]
 
 
 class TuneState(msgspec.Struct, frozen=True, kw_only=True):
-    """What the Auto-tune tab shows."""
+    """What the section “Make it faster” of the Bench page shows."""
 
     options: LoadOptions | None = None
     """The user's settings that are or were tuned; None before the first time."""

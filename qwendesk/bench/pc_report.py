@@ -157,7 +157,7 @@ def redacted(report: PcTrialReport) -> PcTrialReport:
 
 
 def share_table(report: PcTrialReport) -> str:
-    """Return the speeds of all models as Markdown, as the Speed tab copies those of one."""
+    """Return the speeds of all models as Markdown, as the speed tests copy those of one."""
     models = (model for engine in report.engines for model in engine.models)
     return "\n".join(share_text(model.record) for model in models if model.record is not None and model.record.rows)
 

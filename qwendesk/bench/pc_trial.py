@@ -46,7 +46,7 @@ FindModels = Callable[[], Awaitable[Sequence[LoadOptions]]]
 
 
 class PcTrialState(msgspec.Struct, frozen=True):
-    """What the tab This PC shows."""
+    """What the section This PC of the Bench page shows."""
 
     is_running: bool = False
     lines: tuple[str, ...] = ()

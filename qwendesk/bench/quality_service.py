@@ -58,7 +58,7 @@ class _QualityFile(msgspec.Struct, frozen=True):
 
 
 class QualityState(msgspec.Struct, frozen=True):
-    """What the Quality tab shows."""
+    """What the quality test shows."""
 
     options: LoadOptions | None = None
     """The model to score; None if none was chosen."""
@@ -72,7 +72,7 @@ class QualityState(msgspec.Struct, frozen=True):
 
 
 class QualityService:
-    """Owns the runs of the Quality tab. Call its methods on the event loop's thread."""
+    """Owns the runs of the quality test. Call its methods on the event loop's thread."""
 
     def __init__(self, runs: BenchRuns, decide: Decide, file: Path | None = None) -> None:
         """`decide` is a planner that leaves SCORING_BYTES free."""

@@ -74,14 +74,9 @@ class BenchRecords:
         path = file or paths.data_folder() / "bench-results.json"
         self._file = JsonFile(path, _RecordsFile, _RecordsFile)
 
-    def of(self, model: str, pc: str = "") -> tuple[BenchRecord, ...]:
-        """Return the runs of a model file, the latest first: those on `pc`, or on any if it is ""."""
-        name = PurePath(model).name
-        return tuple(
-            record
-            for record in reversed(self._file.read().records)
-            if record.file == name and (not pc or record.pc == pc)
-        )
+    def latest(self) -> tuple[BenchRecord, ...]:
+        """Return all kept runs of all models, the latest first."""
+        return tuple(reversed(self._file.read().records))
 
     def add(self, record: BenchRecord) -> None:
         """Keep a run, and drop the oldest beyond what is kept. A file that can't be written loses only that run."""

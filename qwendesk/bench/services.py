@@ -15,6 +15,7 @@ from qwendesk.bench.speed_service import SpeedService, find_published
 from qwendesk.chat.presets import PresetsService
 from qwendesk.core.devices import default_gpus
 from qwendesk.core.observed import Observed
+from qwendesk.core.options import LoadOptions
 from qwendesk.core.owner import Owner
 from qwendesk.engine.contract import BenchClient, EngineClient
 from qwendesk.engines.engine_service import EngineService
@@ -48,10 +49,12 @@ class BenchServices(Owner):
         super().__init__()
         self.engine, self._models, self._presets = engine, models, presets
         self.catalog = models.catalog
-        self.decode_tok_s = planner.decode_tok_s
+        self.decode_tok_s, self._planner = planner.decode_tok_s, planner
         self.runs = BenchRuns(engine, make_client, decide or planner.check, running)
         published = partial(find_published, engine=engine, catalog=models.catalog)
-        self.speed = SpeedService(self.runs, BenchRecords(), published, models.checks.sha256_of)
+        self.speed = SpeedService(
+            self.runs, BenchRecords(), published, models.checks.sha256_of, planner.measured.note_drafts
+        )
         make_trial = make_pc_trial or partial(PcTrial, find_models=models.library.largest_first, app=planner.app)
         self.pc = make_trial(self.runs)
         scoring = decide or partial(planner.check, leave_bytes=SCORING_BYTES)
@@ -70,6 +73,13 @@ class BenchServices(Owner):
     def cards_here(self) -> str:
         """Return this PC's GPUs with their memory, such as "RTX 3090 24 GB"; "" if there are none."""
         return " + ".join(card_texts(default_gpus(self.engine.state.devices)))
+
+    def estimated_tok_s(self, options: LoadOptions) -> tuple[float, float] | None:
+        """Return the lowest and highest speed that the planner expects in a new chat; None if it made no plan."""
+        plan = self._planner.latest
+        if plan is None or plan.speed is None or plan.options.model != options.model:
+            return None
+        return plan.speed.start
 
     def models(self) -> tuple[ModelChoice, ...]:
         """Return the models on this PC that have no known problem."""

@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import msgspec
 
@@ -11,13 +11,14 @@ from qwendesk.bench.bench_engine import BenchEngine, BenchFailure
 from qwendesk.bench.bench_runs import BenchRuns
 from qwendesk.bench.records import BenchRecord, BenchRecords, estimate_bytes, make_record
 from qwendesk.bench.share import measured_hash, row_text
+from qwendesk.bench.speed_text import draft_gain
 from qwendesk.bench.speeds import SpeedMeasurement, SpeedPlan, SpeedProgress
 from qwendesk.bench.table import BenchRow
 from qwendesk.core.devices import DeviceInfo, default_gpus
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.observed import Observed
-from qwendesk.core.options import LoadOptions
+from qwendesk.core.options import DecidedOptions, LoadOptions
 from qwendesk.core.units import GIB
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engines.engine_service import EngineService
@@ -31,10 +32,12 @@ from qwendesk.models.catalog_service import CatalogService
 _LIKE_SIZE = 1.15
 # Returns what others reported of this model. Blocks.
 FindPublished = Callable[[LoadOptions], Sequence[SpeedReport]]
+# Takes the options of a load with drafts, how many times as fast answers were, and the engine's devices. Blocks.
+NoteDrafts = Callable[[DecidedOptions, float, tuple[DeviceInfo, ...]], None]
 
 
 class SpeedState(msgspec.Struct, frozen=True):
-    """What the Speed tab shows."""
+    """What the speed section of the Bench page shows."""
 
     options: LoadOptions | None = None
     """The model to measure; None if none was chosen."""
@@ -49,12 +52,18 @@ class SpeedState(msgspec.Struct, frozen=True):
     failure: BenchFailure | LoadFailure | None = None
     """Reason why the last run ended early; None if it did not."""
     records: tuple[BenchRecord, ...] = ()
-    """Earlier runs of this model, the latest first."""
+    """Earlier runs of all models on any PC, the latest first."""
     published: tuple[SpeedReport, ...] = ()
+
+    @property
+    def own_records(self) -> tuple[BenchRecord, ...]:
+        """The runs of the chosen model, the latest first."""
+        name = PurePath(self.options.model).name if self.options is not None else ""
+        return tuple(record for record in self.records if record.file == name)
 
 
 class SpeedService:
-    """Owns the runs of the Speed tab. Call its methods on the event loop's thread."""
+    """Owns the runs of the speed tests. Call its methods on the event loop's thread."""
 
     def __init__(
         self,
@@ -62,22 +71,28 @@ class SpeedService:
         records: BenchRecords,
         find_published: FindPublished = lambda _options: (),
         sha256_of: Callable[[Path], str] = hash_file,
+        note_drafts: NoteDrafts = lambda _options, _gain, _devices: None,
     ) -> None:
+        """`note_drafts` remembers what token drafts gained, so that chats do without those that gain nothing."""
         self._runs, self._records, self._find_published, self._sha256_of = runs, records, find_published, sha256_of
+        self._note_drafts = note_drafts
         self.state = Observed(SpeedState())
+
+    async def read(self) -> None:
+        """Show the earlier runs."""
+        self.state.update(records=await asyncio.to_thread(self._records.latest))
 
     async def choose(self, options: LoadOptions | None) -> None:
         """Show what is known of a model, which the next run measures. Do nothing while one runs."""
         state = self.state.value
         if state.is_running or options == state.options:
             return
-        self.state.set(SpeedState(options=options))
+        self.state.set(SpeedState(options=options, records=state.records))
         if options is None:
             return
-        records = await asyncio.to_thread(self._records.of, options.model)
         published = await asyncio.to_thread(self._find_published, options)
         if self.state.value.options == options and not self.state.value.is_running:
-            self.state.update(records=records, published=tuple(published))
+            self.state.update(published=tuple(published))
 
     async def run(self, plan: SpeedPlan) -> None:
         """Measure the chosen model. `state` has the rows as they come, and at the end the record or the failure."""
@@ -95,7 +110,7 @@ class SpeedService:
     async def row_of(self, record: BenchRecord) -> str:
         """Return a run of the chosen model as a row to share, with the file's hash, which may take a while."""
         options = self.state.value.options
-        if options is None:
+        if options is None or PurePath(options.model).name != record.file:
             return row_text(record)
         sha256 = await asyncio.to_thread(measured_hash, record, Path(options.model), self._sha256_of)
         return row_text(record, sha256)
@@ -124,6 +139,9 @@ class SpeedService:
         )
         self.state.update(records=(record, *state.records), rows=())
         await asyncio.to_thread(self._records.add, record)
+        gain = draft_gain(record.rows)
+        if gain is not None and engine.report.options.speculative != "off":
+            await asyncio.to_thread(self._note_drafts, engine.report.options, gain, engine.devices)
 
     def _add_row(self, row: BenchRow) -> None:
         state = self.state.value

@@ -283,7 +283,7 @@ def dimensions(found: TuneInput) -> tuple[Dimension, ...]:
 
 
 def change_texts(changes: Changes) -> tuple[str, ...]:
-    """Return each change in a few words, such as "6 threads" and "n_ubatch 1024"."""
+    """Return each change in a few words, such as "6 threads" and "batches of 1024"."""
     return tuple(_text(key, value) for key, value in changes.items() if key not in _WITH_OTHERS)
 
 
@@ -293,8 +293,12 @@ def _text(key: str, value: Any) -> str:
             return tr_n("{0} thread", "{0} threads", value)
         case "n_threads_batch":
             return tr_n("{0} thread for prompts", "{0} threads for prompts", value)
+        case "n_ubatch":
+            return tr("batches of {0}", value)
+        case "n_cpu_moe":
+            return tr_n("{0} expert layer in RAM", "{0} expert layers in RAM", value)
         case "type_k":
-            return tr("KV cache {0}", value)
+            return tr("chat memory {0}", value)
         case "speculative":
             return {"off": tr("no drafts"), "lookup": tr("drafts from the text")}.get(value, tr("drafts by the head"))
         case "draft_n_max":

@@ -1,12 +1,16 @@
 """What auto-tune tried and found, in words. No Qt."""
 
+import math
+from collections.abc import Sequence
+
 import msgspec
 
 from qwendesk.bench.auto_tune import TuneState
-from qwendesk.bench.tune_rules import Speed, TriedOptions, change_texts, gains, measured
+from qwendesk.bench.tune_rules import LEAST_GAIN, Speed, TriedOptions, change_texts, gains, measured
+from qwendesk.core.everyday_units import rate_text
 from qwendesk.core.number_format import show_decimal
-from qwendesk.core.translation import tr, tr_n
-from qwendesk.core.units import show_duration, show_rate
+from qwendesk.core.translation import join_list, join_sentences, tr, tr_n
+from qwendesk.core.units import show_rate
 
 
 class TuneLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,23 +21,16 @@ class TuneLine(msgspec.Struct, frozen=True, kw_only=True):
     """Speed of prompts, in tokens per second."""
     answer: str = ""
     """Speed of answers, in tokens per second."""
-    gain_percent: float | None = None
-    """Gain of a typical turn over the user's own settings; None without a speed."""
     remark: str = ""
-    """The gain, or why there is no speed."""
+    """The gain of a typical turn over the user's own settings, or why there is no speed."""
     is_found: bool = False
 
 
 def tune_lines(state: TuneState) -> tuple[TuneLine, ...]:
     """Return a line for each set of options, in the order in which they were tried; the user's own is the first."""
-    own, found = state.own, state.found
     joined = {str(trial.changes): trial for trial in measured(state.trials)}
-    lines: dict[str, TuneLine] = {}
-    for trial in state.trials:
-        key, is_found = str(trial.changes), found is not None and trial.changes == found.changes
-        is_repeated = sum(each.changes == trial.changes for each in state.trials) > 1
-        lines.setdefault(key, _line(joined.get(key, trial), own, is_repeated=is_repeated, is_found=is_found))
-    return tuple(lines.values())
+    tried = {str(trial.changes): joined.get(str(trial.changes), trial) for trial in state.trials}
+    return tuple(_line(trial, state, tuple(tried)) for trial in tried.values())
 
 
 def result_sentence(state: TuneState) -> str:
@@ -44,61 +41,71 @@ def result_sentence(state: TuneState) -> str:
     if own is None or own.speed is None:
         return tr("It ended before the speed of your settings was known.")
     if len(tune_lines(state)) == 1:
-        return tr("Your settings: {0}. There was no time to try others.", _speed_text(own.speed))
+        return tr("There was no time to try other settings. Yours: {0}.", rate_text(own.speed.decode.median))
     if found is None or found.speed is None:
-        return tr("Your settings are the fastest of those tried: {0}.", _speed_text(own.speed))
-    names = ", ".join(change_texts(found.changes))
-    if state.was_stopped:
-        return tr(
-            "Stopped. The best so far: {1} ({2}). Your settings: {0}.",
-            _speed_text(own.speed), _speed_text(found.speed), names,
-        )  # fmt: skip
-    return tr("Your settings: {0}. Found: {1} ({2}).", _speed_text(own.speed), _speed_text(found.speed), names)
+        return tr("Your settings are already the fastest: {0}.", rate_text(own.speed.decode.median))
+    sentence = _gain_sentence(own.speed, found.speed)
+    return join_sentences(tr("Stopped. This is the best so far."), sentence) if state.was_stopped else sentence
+
+
+def changes_sentence(state: TuneState) -> str:
+    """Return what changes with the options that were found; "" if none were, and while it runs."""
+    if not result_sentence(state) or state.found is None:
+        return ""
+    return tr("What changes: {0}. The model is loaded again for it.", join_list(change_texts(state.found.changes)))
 
 
 def progress_text(state: TuneState) -> str:
-    """Return how far a run is: what is measured now, how much was tried, and the time left."""
+    """Return what is measured now, and how long it may take."""
     if state.plan is None:
         return tr("Loading the model…")
     now = _name(state.current) if state.current is not None else tr("Getting ready")
+    if state.left_s < 60:
+        left = tr("{0} s at most", show_decimal(state.left_s, 0))
+    else:
+        left = tr_n("{0} minute at most", "{0} minutes at most", math.ceil(state.left_s / 60))
     n_spilled = state.n_spilled
-    parts = (
-        now,
-        tr_n("{0} tried", "{0} tried", len(tune_lines(state))),
-        tr("{0} left", show_duration(state.left_s)),
-        tr_n("{0} spilled", "{0} spilled", n_spilled) if n_spilled else tr("nothing spilled"),
-    )
-    return " · ".join(parts)
+    return " · ".join((now, left, *([tr_n("{0} spilled", "{0} spilled", n_spilled)] if n_spilled else [])))
+
+
+def _gain_sentence(own: Speed, found: Speed) -> str:
+    """Return by how much answers, or else prompts, are faster."""
+    gain = found.decode.median / own.decode.median - 1
+    if gain >= LEAST_GAIN:
+        before, after = rate_text(own.decode.median), rate_text(found.decode.median)
+        return tr("{0}% faster is possible: {1} instead of {2}.", show_decimal(100 * gain, 0), after, before)
+    gain = found.prompt.median / own.prompt.median - 1
+    before, after = show_rate(own.prompt.median), show_rate(found.prompt.median)
+    return tr("Prompts can be read {0}% faster: {1} tok/s instead of {2}.", show_decimal(100 * gain, 0), after, before)
 
 
 def _name(changes: dict[str, object]) -> str:
-    return ", ".join(change_texts(changes)) or tr("Your settings")
+    return join_list(change_texts(changes)) or tr("Your settings")
 
 
-def _line(trial: TriedOptions, own: TriedOptions | None, *, is_repeated: bool, is_found: bool) -> TuneLine:
-    name, speed = _name(trial.changes), trial.speed
+def _line(trial: TriedOptions, state: TuneState, tried: Sequence[str]) -> TuneLine:
+    name, speed, own, found = _name(trial.changes), trial.speed, state.own, state.found
     if speed is None or own is None or own.speed is None:
         return TuneLine(name=name, remark=trial.why_not)
-    percent = 100 * (own.speed.turn_s / speed.turn_s - 1)
-    is_certain = is_repeated and gains(speed, own.speed)
+    is_found = found is not None and trial.changes == found.changes
+    remark = ""
+    if trial.changes:
+        best = tried.index(str(found.changes)) + 1 if found is not None and not is_found else 0
+        is_best = best and found is not None and not gains(found.speed, speed)
+        is_repeated = sum(each.changes == trial.changes for each in state.trials) > 1
+        remark = tr("about the same as {0}", best) if is_best else _gain_text(speed, own.speed, is_repeated=is_repeated)
     return TuneLine(
         name=name,
         prompt=show_rate(speed.prompt.median),
         answer=show_rate(speed.decode.median),
-        gain_percent=percent,
-        remark=_gain_text(percent, is_certain=is_certain) if trial.changes else "",
+        remark=remark,
         is_found=is_found,
     )
 
 
-def _gain_text(percent: float, *, is_certain: bool) -> str:
-    rounded = round(percent)
-    if not rounded:
-        return tr("no difference")
-    if rounded < 0:
-        return f"−{show_decimal(-rounded, 0)}%"
-    return f"+{show_decimal(rounded, 0)}%" if is_certain else tr("+{0}%, within the scatter", show_decimal(rounded, 0))
-
-
-def _speed_text(speed: Speed) -> str:
-    return tr("{0} tok/s, prompts {1} tok/s", show_rate(speed.decode.median), show_rate(speed.prompt.median))
+def _gain_text(speed: Speed, own: Speed, *, is_repeated: bool) -> str:
+    percent = round(100 * (own.turn_s / speed.turn_s - 1))
+    if gains(speed, own):
+        gained = f"+{show_decimal(percent, 0)}%"
+        return gained if is_repeated else tr("{0}, measured once", gained)
+    return f"−{show_decimal(-percent, 0)}%" if gains(own, speed) else tr("about the same")

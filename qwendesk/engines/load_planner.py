@@ -52,7 +52,7 @@ class LoadPlanner:
         find_drive: FindDrive = drive_of,
     ) -> None:
         """`ask` has the chosen engine make a dry run."""
-        self.app, self._measured, self._find_drive = app, measured, find_drive
+        self.app, self.measured, self._find_drive = app, measured, find_drive
         self._ask, self._longest_s, self._read_files = ask, longest_s, read_files
         self._latest: Plan | None = None
 
@@ -63,7 +63,7 @@ class LoadPlanner:
 
     def decode_tok_s(self, options: LoadOptions) -> float:
         """Return the speed of a model's answers in tokens per second, measured or estimated; 0 if unknown."""
-        plan, measured = self._latest, self._measured.speeds.by_file.value.get(PurePath(options.model).name)
+        plan, measured = self._latest, self.measured.speeds.by_file.value.get(PurePath(options.model).name)
         if measured is not None or plan is None or plan.options.model != options.model or plan.speed is None:
             return measured or 0.0
         return sum(plan.speed.start) / 2
@@ -97,7 +97,7 @@ class LoadPlanner:
         files = self._read_files(options)
         if isinstance(files, LoadFailure):
             return files
-        machine = self._measured.machine(devices, self.app.value.reserve_bytes + leave_bytes)
+        machine = self.measured.machine(devices, self.app.value.reserve_bytes + leave_bytes)
         machine = with_drive(machine, files[0], Path(options.model), self._find_drive)
         no_head = draft_head_problem(files[0], options)
         if no_head:
@@ -117,7 +117,7 @@ class LoadPlanner:
 
         With `speculative` auto, the head is used where it may pay off and where its memory changes nothing else.
         """
-        if options.speculative != "auto" or not files[0].can_draft or self._measured.drafts is None:
+        if options.speculative != "auto" or not files[0].can_draft or self.measured.drafts is None:
             return plan, options, ()
         asked = msgspec.structs.replace(options, speculative="mtp")
         drafting = plan_of(*files, machine, asked)
@@ -125,7 +125,7 @@ class LoadPlanner:
             return plan, options, ()
         if not drafting.fits or msgspec.structs.replace(drafting.options, speculative="off") != plan.options:
             return plan, options, (tr("Token drafts are off: their memory would leave less for the model."),)
-        speedup = self._measured.draft_speedup(drafting.options, machine.devices)
+        speedup = self.measured.draft_speedup(drafting.options, machine.devices)
         if speedup is None:
             tried = tr("The model's draft head is tried in your answers, and stays on if that is faster.")
             return drafting, asked, (tried,)

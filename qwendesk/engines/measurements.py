@@ -326,8 +326,13 @@ class Measurements:
     def note_answer(self, stats: AnswerStats, engine: EngineState) -> None:
         """Remember what drafts gained in an answer of the engine on this PC."""
         report = engine.local_report
-        if self.drafts is not None and report is not None and stats.draft_speedup:
-            self.drafts.note(report.options, stats.draft_speedup, self._measured_on(engine.devices))
+        if report is not None and stats.draft_speedup:
+            self.note_drafts(report.options, stats.draft_speedup, engine.devices)
+
+    def note_drafts(self, options: DecidedOptions, speedup: float, devices: tuple[DeviceInfo, ...]) -> None:
+        """Remember how many times faster drafts were with these options. Blocks."""
+        if self.drafts is not None:
+            self.drafts.note(options, speedup, self._measured_on(devices))
 
     def _measured_on(self, devices: tuple[DeviceInfo, ...]) -> MeasuredOn:
         current = self._engines.engines.current if self._engines is not None else None

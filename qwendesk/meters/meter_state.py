@@ -1,5 +1,6 @@
 """The state of the meters, computed from a hardware snapshot and the engine's report of the load."""
 
+import sys
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -71,6 +72,8 @@ class MeterState(msgspec.Struct, frozen=True, kw_only=True):
     """The GPUs with memory of their own, those of the model first."""
     shared: tuple[Segment, ...] = ()
     """The memory of GPU and CPU, if the model is on GPUs that use the RAM."""
+    ram: tuple[Segment, ...] = ()
+    """The RAM, with the loaded model in it."""
     spill: Spill | None = None
     consumers: tuple[VramConsumer, ...] = ()
     """VRAM consumers on the model's GPUs since the load."""
@@ -132,12 +135,7 @@ def gpu_bar(gpu: GpuReading, row: Allocation | None, pid: int | None, excess_byt
         return None
     parts: Mapping[SegmentKind, int] = {}
     if row is not None:
-        parts = {
-            "weights": row.weights_bytes,
-            "context": row.kv_bytes + row.recurrent_bytes,
-            "buffers": row.compute_bytes,
-            "vision": row.vision_bytes,
-        }
+        parts = _parts_of(row)
     ours = gpu.process(pid)
     present = sum(parts.values())
     if ours is not None and ours.dedicated_bytes is not None:
@@ -176,6 +174,42 @@ def shared_memory(snapshot: Snapshot, report: LoadReport | None) -> tuple[Segmen
     segments = [Segment(kind, n_bytes * shown // wanted) for kind, n_bytes in parts.items() if n_bytes]
     held = sum(each.n_bytes for each in segments)
     return (*segments, Segment("other", used - held), Segment("free", max(total - used, 0)))
+
+
+def ram_memory(
+    snapshot: Snapshot, report: LoadReport | None, *, counts_files: bool = sys.platform != "linux"
+) -> tuple[Segment, ...]:
+    """Return the stacked bar of the RAM; nothing if its size is unknown. The segments add up to it.
+
+    Linux takes the weights of a mapped file for free memory, because it could drop them. Windows and macOS count what
+    is in use (`counts_files`). Here they are the model's.
+    """
+    total, used = snapshot.system.ram_total_bytes, snapshot.system.ram_used_bytes
+    if total is None or used is None:
+        return ()
+    row = next((each for each in report.allocations if each.device == "CPU"), None) if report is not None else None
+    parts: Mapping[SegmentKind, int] = {}
+    counted = 0
+    if row is not None and report is not None:
+        parts = _parts_of(row)
+        is_free = report.options.load_mode == "mmap" and not counts_files
+        counted = row.total_bytes - (row.weights_bytes if is_free else 0)
+    other = max(used - counted, 0)
+    room = max(total - other, 0)
+    wanted = sum(parts.values())
+    shown = min(wanted, room)
+    segments = [Segment(kind, n_bytes * shown // wanted) for kind, n_bytes in parts.items() if n_bytes]
+    held = sum(each.n_bytes for each in segments)
+    return (*segments, Segment("other", other), Segment("free", total - other - held))
+
+
+def _parts_of(row: Allocation) -> Mapping[SegmentKind, int]:
+    return {
+        "weights": row.weights_bytes,
+        "context": row.kv_bytes + row.recurrent_bytes,
+        "buffers": row.compute_bytes,
+        "vision": row.vision_bytes,
+    }
 
 
 def other_processes(gpu: GpuReading, pid: int | None) -> dict[int, ProcessMemory]:

@@ -32,6 +32,7 @@ from qwendesk.meters.meter_state import (
     gpu_bar,
     new_consumer,
     new_consumers,
+    ram_memory,
     shared_memory,
     used_devices,
 )
@@ -204,6 +205,7 @@ class MeterService:
             ),
             answering=self._answers.is_answering,
             tok_s=self._answers.decode_tok_s,
+            ram=ram_memory(snapshot, report),
             threads=report.options.n_threads or snapshot.system.cpu_cores if report is not None else None,
         )
         self.state.set(state.with_history(self.state.value.history, snapshot))

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QLayout, QSizePolicy, QVBoxLayout, QWidget
 
-from qwendesk.widgets.buttons import TextButton, describe
+from qwendesk.widgets.buttons import ChevronButton, TextButton, describe
 from qwendesk.widgets.icons import pixmap
 from qwendesk.widgets.text_layout import WrappingLabel
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
@@ -110,6 +110,28 @@ class IconLabel(QLabel):
             self.setPixmap(pixmap(self._icon_name, color, self._size, self.devicePixelRatioF()))
         else:
             self.clear()
+
+
+class Fold(QWidget):
+    """A heading that opens and closes what is below it. It begins closed."""
+
+    def __init__(self, name: str, text: str, content: QWidget) -> None:
+        super().__init__()
+        self._content = content
+        self.button = ChevronButton(text, kind="quiet")
+        describe(self.button, name, text)
+        self.button.clicked.connect(lambda: self.show_open(is_open=not self.is_open))
+        self.setLayout(column(row(self.button, STRETCH), content))
+        self.show_open(is_open=False)
+
+    @property
+    def is_open(self) -> bool:
+        return not self._content.isHidden()
+
+    def show_open(self, *, is_open: bool) -> None:
+        """Open or close it."""
+        self._content.setVisible(is_open)
+        self.button.show_chevron("up" if is_open else "down")
 
 
 def rule() -> QFrame:

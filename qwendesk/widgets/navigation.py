@@ -22,8 +22,8 @@ class Navigation(QObject):
     """Show a section of the settings page: "token", "folders", "games" or "privacy"."""
     models_tab_asked = Signal(str)
     """Show a tab of the Models page."""
-    bench_tab_asked = Signal(str)
-    """Show a tab of the Bench page."""
+    bench_section_asked = Signal(str)
+    """Show a section of the Bench page: "speed", "tune", "compare", "quality" or "pc"."""
     model_search_asked = Signal(str)
     """Show what Hugging Face has for these words or this link."""
     servers_asked = Signal()

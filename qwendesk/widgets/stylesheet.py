@@ -288,6 +288,8 @@ QLineEdit:focus { border: 1px solid @focus; }
 QLineEdit:disabled { color: @text_off; }
 QProgressBar { background: @meter_free; border: none; border-radius: 3px; }
 QProgressBar::chunk { background: @accent; border-radius: 3px; }
+QProgressBar[role="before"], QProgressBar[role="compared"] { background: transparent; }
+QProgressBar[role="before"]::chunk { background: @meter_other; }
 
 QTextBrowser {
     background: transparent; border: none; padding: 0px;

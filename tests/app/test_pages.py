@@ -17,7 +17,7 @@ LINKS: dict[str, tuple[str, Callable[[Navigation], None], str]] = {
     "a part of the settings": ("settings", lambda to: to.settings_asked.emit("privacy"), "settings.privacy.delete"),
     "a tab of the models": ("models", lambda to: to.models_tab_asked.emit("downloads"), "models.tab.downloads"),
     "a search for models": ("models", lambda to: to.model_search_asked.emit("Qwen3"), "models.tab.hub"),
-    "a tab of the bench": ("bench", lambda to: to.bench_tab_asked.emit("speed"), "bench.tab.speed"),
+    "a section of the bench": ("bench", lambda to: to.bench_section_asked.emit("speed"), "bench.speed.back"),
     "other servers": ("server", lambda to: to.servers_asked.emit(), "server.tab.engines"),
     "the command for vLLM": ("engine", lambda to: to.vllm_command_asked.emit(), ""),
     "a page": ("settings", lambda to: to.page_asked.emit("settings"), "settings.privacy.delete"),

@@ -47,6 +47,7 @@ async def nothing_measured() -> str:
 
 async def speed(runs: BenchRuns, folder: Path) -> None:
     service = SpeedService(runs, BenchRecords(folder / "speed.json"))
+    await service.read()
     await service.choose(MODEL)
     try:
         await service.run(SHORT)
@@ -116,7 +117,7 @@ RUNS: dict[str, Runs] = {
 
 async def test_every_coroutine_of_the_measurements_is_tried() -> None:
     assert public_coroutines(BenchRuns) == {"run", "run_alone"}
-    assert public_coroutines(SpeedService) == {"choose", "row_of", "run"}
+    assert public_coroutines(SpeedService) == {"choose", "read", "row_of", "run"}
     assert public_coroutines(CompareService) == {"run"}
     assert public_coroutines(QualityService) == {"read", "run"}
     assert public_coroutines(AutoTune) == {"run", "use"}

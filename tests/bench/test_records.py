@@ -15,16 +15,16 @@ CPU = DeviceInfo(name="CPU", description="AMD Ryzen 7", kind="cpu", backend="CPU
 CARD = DeviceInfo(name="CUDA0", description="NVIDIA GeForce RTX 3090", kind="gpu", backend="CUDA")
 
 
-def test_runs_come_back_latest_first_for_one_pc_or_all(tmp_path: Path) -> None:
+def test_runs_come_back_latest_first(tmp_path: Path) -> None:
     records = BenchRecords(tmp_path / "bench.json")
     here = [record(at=f"2026-11-26T15:3{minute}") for minute in range(3)]
     for each in (*here, record(pc="GTX 1080 · 16 GB RAM"), record(file="other.gguf")):
         records.add(each)
 
-    found = BenchRecords(tmp_path / "bench.json").of("/models/Qwen3.5-35B-A3B-UD-Q4_K_XL.gguf", here[0].pc)
+    found = BenchRecords(tmp_path / "bench.json").latest()
 
-    assert found == tuple(reversed(here))
-    assert len(records.of("Qwen3.5-35B-A3B-UD-Q4_K_XL.gguf")) == 4
+    assert [each.file for each in found[:1]] == ["other.gguf"]
+    assert found[2:] == tuple(reversed(here))
 
 
 def test_the_oldest_runs_of_a_model_are_dropped(tmp_path: Path) -> None:
@@ -33,20 +33,20 @@ def test_the_oldest_runs_of_a_model_are_dropped(tmp_path: Path) -> None:
         records.add(record(at=f"2026-11-26T15:3{minute}"))
     records.add(record(file="other.gguf"))
 
-    kept = records.of("Qwen3.5-35B-A3B-UD-Q4_K_XL.gguf")
+    other, *kept = records.latest()
 
     assert [each.at[-1] for each in kept] == ["7", "6", "5", "4", "3"]
-    assert len(records.of("other.gguf")) == 1
+    assert other.file == "other.gguf"
 
 
 def test_a_damaged_file_is_put_aside_and_a_new_one_begins(tmp_path: Path) -> None:
     (tmp_path / "bench.json").write_text('{"records": [', encoding="utf-8")
     records = BenchRecords(tmp_path / "bench.json")
 
-    assert records.of("any.gguf") == ()
+    assert records.latest() == ()
     records.add(record(file="any.gguf"))
 
-    assert len(records.of("any.gguf")) == 1
+    assert len(records.latest()) == 1
     assert len(list(tmp_path.iterdir())) == 2
 
 

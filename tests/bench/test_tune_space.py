@@ -110,4 +110,4 @@ def test_the_context_the_cache_and_the_place_of_pictures_are_kept() -> None:
 def test_changes_are_named_in_a_few_words() -> None:
     changes = {"n_ubatch": 1024, "n_threads": 6, "type_k": "q8_0", "type_v": "q8_0", "speculative": "mtp"}
 
-    assert change_texts(changes) == ("n_ubatch 1024", "6 threads", "KV cache q8_0", "drafts by the head")
+    assert change_texts(changes) == ("batches of 1024", "6 threads", "chat memory q8_0", "drafts by the head")

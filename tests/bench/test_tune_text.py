@@ -2,9 +2,13 @@
 
 from qwendesk.bench.auto_tune import TuneState
 from qwendesk.bench.tune_rules import Speed, TriedOptions
-from qwendesk.bench.tune_text import progress_text, result_sentence, tune_lines
+from qwendesk.bench.tune_text import changes_sentence, progress_text, result_sentence, tune_lines
 from qwendesk.core.benchmarks import SpeedSamples
 from qwendesk.core.options import LoadOptions
+from qwendesk.core.plan import MachineMemory
+from qwendesk.core.units import GIB
+from qwendesk.hardware.planner import best_plan
+from tests.gguf_files import moe_35b
 
 OPTIONS = LoadOptions(model="/models/m.gguf")
 
@@ -26,8 +30,9 @@ def test_what_was_found_is_said_beside_the_users_own_speed() -> None:
     found = state(trial(500, 41), FOUND, FOUND, trial(500, 41))
 
     assert result_sentence(found) == (
-        "Your settings: 41 tok/s, prompts 500 tok/s. Found: 47 tok/s, prompts 700 tok/s (n_ubatch 1024, 6 threads)."
+        "15% faster is possible: 35 words a second (47 tok/s) instead of 31 words a second (41 tok/s)."
     )
+    assert "batches of 1024, 6 threads" in changes_sentence(found)
 
 
 def test_what_was_measured_only_once_is_not_found() -> None:
@@ -46,7 +51,12 @@ def test_each_set_of_options_has_one_line_with_its_gain_or_why_there_is_none() -
 
     lines = tune_lines(state(trial(500, 41), refused, FOUND, FOUND, trial(500, 20, n_threads=1), trial(500, 41)))
 
-    assert [line.name for line in lines] == ["Your settings", "n_ubatch 4096", "n_ubatch 1024, 6 threads", "1 thread"]
+    assert [line.name for line in lines] == [
+        "Your settings",
+        "batches of 4096",
+        "batches of 1024, 6 threads",
+        "1 thread",
+    ]
     assert [line.remark for line in lines] == ["", "It needs more memory than may be used.", "+21%", "−43%"]
     assert [line.is_found for line in lines] == [False, False, True, False]
     assert (lines[0].prompt, lines[0].answer) == ("500", "41")
@@ -55,8 +65,37 @@ def test_each_set_of_options_has_one_line_with_its_gain_or_why_there_is_none() -
 def test_a_gain_that_did_not_show_twice_is_not_called_one() -> None:
     (_own, once) = tune_lines(state(trial(500, 41), trial(700, 47, n_ubatch=1024)))
 
-    assert once.remark == "+21%, within the scatter"
+    assert once.remark == "+21%, measured once"
 
 
-def test_progress_names_what_is_measured_and_the_time_left() -> None:
+def test_what_is_as_fast_as_the_best_says_so() -> None:
+    """Twice as fast as before, it was called "+99%, within the scatter": of another one that was as fast."""
+    best, alike = trial(1000, 82, n_threads=2), trial(1000, 81.5, n_ubatch=1024, n_threads=2)
+
+    lines = tune_lines(state(trial(500, 41), best, best, alike, trial(500, 41.2, flash_attn="off"), trial(500, 41)))
+
+    assert [line.remark for line in lines] == ["", "+100%", "about the same as 2", "about the same"]
+
+
+def test_faster_prompts_are_not_called_faster_answers() -> None:
+    found = trial(900, 41, n_ubatch=1024)
+
+    sentence = result_sentence(state(trial(500, 41), found, found, trial(500, 41)))
+
+    assert sentence == "Prompts can be read 80% faster: 900 tok/s instead of 500."
+
+
+def test_a_stopped_run_offers_the_best_so_far() -> None:
+    stopped = state(trial(500, 41), FOUND, was_stopped=True)
+
+    assert result_sentence(stopped).startswith("Stopped. This is the best so far. 15% faster is possible: ")
+
+
+def test_progress_names_what_is_measured_and_how_long_it_may_take() -> None:
     assert progress_text(state(is_running=True)) == "Loading the model…"
+    machine = MachineMemory(devices=(), ram_total_bytes=64 * GIB, ram_available_bytes=60 * GIB)
+    plan = best_plan(moe_35b(), None, machine, OPTIONS)
+
+    assert progress_text(state(plan=plan, is_running=True)) == "Getting ready · 3 minutes at most"
+    late = state(plan=plan, is_running=True, current={"n_threads": 4}, left_s=41.0)
+    assert progress_text(late) == "4 threads · 41 s at most"

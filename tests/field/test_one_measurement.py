@@ -43,7 +43,7 @@ async def test_no_speed_is_measured_during_a_trial(trial_desk: TrialDesk) -> Non
     await trial_desk.load_demo()
     await trial_desk.run_into_first_question()
 
-    trial_desk.click("bench.tab.speed")
+    trial_desk.parts.navigation.bench_section_asked.emit("speed")
     trial_desk.click("bench.run")
     await trial_desk.until(lambda: trial_desk.is_shown("bench.trouble"))
 

@@ -1,51 +1,260 @@
-"""The Bench page: its tabs, and at the right of the title what the open tab offers."""
+"""The Bench page: three questions, earlier results, and a section that answers each question."""
 
+from collections.abc import Callable, Sequence
 from typing import Final
 
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication, QFrame, QLabel, QStackedWidget, QWidget
 
+from qwendesk.bench.bench_runs import chosen_model
+from qwendesk.bench.records import BenchRecord
 from qwendesk.bench.services import BenchServices
-from qwendesk.bench.view.compare_tab import CompareTab
-from qwendesk.bench.view.pc_tab import PcTab
-from qwendesk.bench.view.quality_tab import QualityTab
-from qwendesk.bench.view.speed_tab import SpeedTab
-from qwendesk.bench.view.tune_tab import TuneTab
+from qwendesk.bench.speed_service import SpeedState
+from qwendesk.bench.speed_text import record_sentence
+from qwendesk.bench.view.compare_section import CompareSection
+from qwendesk.bench.view.pasted_dialog import PastedDialog
+from qwendesk.bench.view.pc_section import PcSection
+from qwendesk.bench.view.quality_section import QualitySection
+from qwendesk.bench.view.speed_section import SpeedSection
+from qwendesk.bench.view.tune_section import TuneSection
+from qwendesk.core.model_titles import model_title
+from qwendesk.core.number_format import show_date
 from qwendesk.core.observed import Observed
+from qwendesk.core.options import LoadOptions
 from qwendesk.core.translation import tr
 from qwendesk.engine.state import EngineState
+from qwendesk.widgets.bind import bind, bind_field
+from qwendesk.widgets.buttons import IconButton, TextButton, describe
+from qwendesk.widgets.kit import (
+    GAP,
+    LIST_PADDING,
+    MARGIN,
+    PAGE_WIDTH,
+    STRETCH,
+    IconLabel,
+    button,
+    card,
+    centred,
+    column,
+    label,
+    paragraph,
+    row,
+    rule,
+)
+from qwendesk.widgets.layouts import (
+    SCROLL_BAR,
+    EqualColumnsLayout,
+    FlowLayout,
+    ResponsivePairLayout,
+    steady_scroll_area,
+    widget_with,
+)
 from qwendesk.widgets.navigation import Navigation
-from qwendesk.widgets.tabbed_page import TabbedPage
+from qwendesk.widgets.tabbed_page import BELOW
+from qwendesk.widgets.text_layout import ElidedLabel
 
-# Tabs by key, left to right: Speed, This PC, Auto-tune, Quality, Compare.
-ORDER: Final = ("speed", "pc", "tune", "quality", "compare")
+# The first page, and what it leads to.
+_HOME: Final = "home"
+_MOST_RESULTS = 5
+_ICON, _ICON_BOX = 20, 40
+# Least width in pixels of a question, of the title of a section beside its buttons, and of a result beside its date.
+_LEAST_QUESTION, _LEAST_TITLE, _LEAST_RESULT = 240, 320, 280
+
+Section = SpeedSection | TuneSection | CompareSection | QualitySection | PcSection
 
 
-class BenchPage(TabbedPage):
+class BenchPage(QWidget):
     """The Bench page."""
 
     def __init__(self, services: BenchServices, engine: Observed[EngineState], navigation: Navigation) -> None:
         """`engine` has the model that is chosen at the top of the window, which is measured."""
-        corner = QWidget()
-        row = QHBoxLayout(corner)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addStretch(1)
-        super().__init__("bench", tr("Bench"), tr("Sections of the Bench page"), ORDER, corner)
+        super().__init__()
+        self.setProperty("kind", "page")
         self.setObjectName("bench.page")
-        self._corners: dict[str, QWidget] = {}
-        tabs: tuple[tuple[str, str, SpeedTab | PcTab | TuneTab | QualityTab | CompareTab], ...] = (
-            ("speed", tr("Speed"), SpeedTab(services, engine, navigation)),
-            ("pc", tr("This PC"), PcTab(services.pc)),
-            ("tune", tr("Auto-tune"), TuneTab(services.tune, engine)),
-            ("quality", tr("Quality"), QualityTab(services.quality, engine)),
-            ("compare", tr("Compare"), CompareTab(services, engine, navigation)),
+        self._speed = SpeedSection(services, engine, navigation)
+        self._tune = TuneSection(services.tune, engine)
+        self._keys = [_HOME]
+        self._needing_model: list[TextButton] = []
+        self._records: Sequence[BenchRecord] = ()
+        self._stack = QStackedWidget()
+        self.setLayout(column(self._stack, spacing=0))
+        self._stack.addWidget(self._home(services))
+        sections: tuple[tuple[str, str, Section], ...] = (
+            ("speed", tr("How fast is it?"), self._speed),
+            ("tune", tr("Make it faster"), self._tune),
+            ("compare", tr("Which is better?"), CompareSection(services, engine, navigation)),
+            ("quality", tr("Quality test"), QualitySection(services.quality, engine)),
+            ("pc", tr("This PC"), PcSection(services.pc)),
         )
-        for key, title, tab in tabs:
-            self.add_tab(key, title, tab, scrolls=not isinstance(tab, PcTab))
-            self._corners[key] = tab.corner
-            row.addWidget(tab.corner)
-        self._show_corner(self.shown_tab)
-        self.tab_shown.connect(self._show_corner)
+        for key, title, section in sections:
+            self._keys.append(key)
+            self._stack.addWidget(self._page_of(key, title, section))
+        self._speed.tune_asked.connect(lambda: self._begin("tune", self._tune.begin))
+        bind_field(self, engine, chosen_model, self._show_chosen)
+        bind(self, services.speed.state, self._show_speed)
 
-    def _show_corner(self, shown: str) -> None:
-        for key, corner in self._corners.items():
-            corner.setVisible(key == shown)
+    @property
+    def shown_section(self) -> str:
+        """The key of what is shown: "home", "speed", "tune", "compare", "quality" or "pc"."""
+        return self._keys[self._stack.currentIndex()]
+
+    def show_section(self, key: str) -> None:
+        """Show a section, or "home"."""
+        focus, shown = QApplication.focusWidget(), self._stack.currentWidget()
+        was_inside = focus is None or (shown is not None and shown.isAncestorOf(focus))
+        before = self.shown_section
+        self._stack.setCurrentIndex(self._keys.index(key))
+        if was_inside:
+            name = f"bench.{before}" if key == _HOME else f"bench.{key}.back"
+            control = self.findChild(QWidget, name)
+            if control is not None:
+                control.setFocus()
+
+    def _home(self, services: BenchServices) -> QWidget:
+        self._measured = ElidedLabel("bench.model", kind="dim")
+        self._measured.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        head = row(label(tr("Bench"), "pagetitle"), self._measured, spacing=GAP, margins=(0, 16, 0, 8))
+        head.setStretch(1, 1)
+        questions = EqualColumnsLayout(least=_LEAST_QUESTION, spacing=GAP)
+        self._time = paragraph(kind="dim", name="bench.time")
+        for card_of_question in (
+            self._question(
+                "speed", "gauge", tr("How fast is it?"), tr("How quickly the model answers and reads on this PC."),
+                tr("Measure"), self._time, self._speed.begin,
+            ),
+            self._question(
+                "tune", "speed", tr("Make it faster"),
+                tr("Tries settings one by one and shows what is faster. Nothing changes until you choose."),
+                tr("Tune"), paragraph(tr("3 minutes at most"), "dim"), self._tune.begin,
+            ),
+            self._question(
+                "compare", "scales", tr("Which is better?"),
+                tr("Two models answer the same question side by side. You judge."),
+                tr("Compare"), paragraph(tr("as long as the answers"), "dim"), None,
+            ),
+        ):  # fmt: skip
+            questions.addWidget(card_of_question)
+        self._results_title = label(tr("Earlier results"), "heading")
+        self._results = column(spacing=0)
+        self._results_card = card(self._results, padding=0, name="bench.results")
+        experts = FlowLayout()
+        experts.addWidget(label(tr("For experts:"), "dim"))
+        for key, text, tip in (
+            ("quality", tr("Quality test (perplexity)"), tr("Measures how much a smaller file loses")),
+            ("pc", tr("Measure every engine on this PC"), tr("Writes a report for whoever helps you")),
+        ):
+            link = button(text, f"bench.{key}", kind="link", tip=tip)
+            link.clicked.connect(lambda _checked=False, key=key: self.show_section(key))
+            experts.addWidget(link)
+        tip = tr("Speeds that were measured elsewhere can count under For this PC, too.")
+        paste = button(tr("Paste speeds…"), "bench.paste", kind="link", tip=tip)
+        paste.clicked.connect(lambda: PastedDialog(self, services.catalog, services.cards_here()).open())
+        experts.addWidget(paste)
+        content = column(
+            head, questions, 8, self._results_title, self._results_card, experts, STRETCH, spacing=GAP,
+            margins=(0, 0, 0, BELOW),
+        )  # fmt: skip
+        return steady_scroll_area(_centred_column(widget_with(content)))
+
+    def _question(
+        self,
+        key: str,
+        icon_name: str,
+        title: str,
+        words: str,
+        verb: str,
+        time: QLabel,
+        begin: Callable[[], None] | None,
+    ) -> QFrame:
+        """Return the card of a question; `begin` is called once its section is shown."""
+        icon = IconLabel(icon_name, "accent", _ICON)
+        icon.setFixedSize(_ICON_BOX, _ICON_BOX)
+        icon.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        box = card(column(icon, spacing=0), "iconbox", padding=0)
+        go = button(verb, f"bench.{key}", kind="primary" if key == "speed" else "", said=f"{title} {verb}")
+        go.clicked.connect(lambda: self._begin(key, begin))
+        time.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        foot = row(go, time)
+        foot.setStretch(1, 1)
+        if begin is not None:
+            self._needing_model.append(go)
+        return card(
+            column(
+                row(box, STRETCH), 8, label(title, "heading"), paragraph(words, "lead"), STRETCH, 8,
+                foot, spacing=8,
+            )
+        )  # fmt: skip
+
+    def _page_of(self, key: str, title: str, section: Section) -> QWidget:
+        """Return a section below its title, with a way back. The report of a PC scrolls itself."""
+        back = IconButton("left")
+        describe(back, f"bench.{key}.back", tr("Back to Bench"))
+        back.clicked.connect(lambda: self.show_section(_HOME))
+        note = section.note if isinstance(section, SpeedSection | TuneSection | QualitySection) else QWidget()
+        titles = row(back, label(title, "pagetitle"), note)
+        titles.setStretch(2, 1)
+        head = ResponsivePairLayout(widget_with(titles), section.corner, least=_LEAST_TITLE)
+        page = QWidget()
+        page.setProperty("kind", "column")
+        if isinstance(section, PcSection):
+            body: QWidget = _centred_column(section, beside_bar=True)
+        else:
+            body = steady_scroll_area(_centred_column(widget_with(column(section, margins=(0, 4, 0, BELOW)))))
+        heading = column(head, margins=(0, 16, 0, 8))
+        page.setLayout(column(_centred_column(widget_with(heading), beside_bar=True), body, spacing=0))
+        return page
+
+    def _begin(self, key: str, begin: Callable[[], None] | None) -> None:
+        self.show_section(key)
+        if begin is not None:
+            begin()
+
+    def _show_chosen(self, chosen: LoadOptions | None) -> None:
+        self._measured.setText(
+            tr("Measures {0}, the chosen model", model_title(chosen.model)) if chosen is not None
+            else tr("Choose a model at the top of the window")
+        )  # fmt: skip
+
+    def _show_speed(self, state: SpeedState) -> None:
+        for each in self._needing_model:
+            each.setEnabled(state.options is not None)
+        self._time.setText(self._speed.expected_text())
+        self._show_records(state.records[:_MOST_RESULTS])
+
+    def _show_records(self, records: Sequence[BenchRecord]) -> None:
+        self._results_title.setVisible(bool(records))
+        self._results_card.setVisible(bool(records))
+        if self._records == records:
+            return
+        self._records = records
+        while (item := self._results.takeAt(0)) is not None:
+            if (widget := item.widget()) is not None:
+                widget.deleteLater()
+        for number, record in enumerate(records):
+            self._results.addWidget(self._result(number, record))
+
+    def _result(self, number: int, record: BenchRecord) -> QWidget:
+        icon, sentence = IconLabel("gauge"), paragraph(record_sentence(record), name=f"bench.result.{number}")
+        when = label(tr("{0}, {1}", show_date(record.at), record.at[11:16]), "small")
+        show = button(tr("Show"), f"bench.show.{number}", kind="link", said=f"{tr('Show')}: {sentence.text()}")
+        show.clicked.connect(lambda: self._show_record(record))
+        words = row(icon, sentence, spacing=12)
+        words.setStretch(1, 1)
+        line = ResponsivePairLayout(widget_with(words), widget_with(row(when, show, spacing=12)), least=_LEAST_RESULT)
+        parts = [rule()] if number else []
+        return widget_with(column(*parts, column(line, margins=(LIST_PADDING, 8, LIST_PADDING, 8)), spacing=0))
+
+    def _show_record(self, record: BenchRecord) -> None:
+        self._speed.show_record(record)
+        self.show_section("speed")
+
+
+def _centred_column(widget: QWidget, *, beside_bar: bool = False) -> QWidget:
+    """Return `widget` in the page's column; `beside_bar` leaves the room of a scroll bar at the right."""
+    holder = QWidget()
+    holder.setProperty("kind", "column")
+    layout = centred(widget, PAGE_WIDTH, margin=MARGIN)
+    if beside_bar:
+        layout.setContentsMargins(MARGIN, 0, MARGIN + SCROLL_BAR, 0)
+    holder.setLayout(layout)
+    return holder

@@ -1,4 +1,4 @@
-"""The charts of the Bench page. Only its tabs import them, because pyqtgraph takes a quarter of a second."""
+"""The chart of the Bench page. Only its sections import it, because pyqtgraph takes a quarter of a second."""
 
 import math
 from collections.abc import Sequence
@@ -9,7 +9,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QPen
 from PySide6.QtWidgets import QSizePolicy
 
-from qwendesk.bench.tune_text import TuneLine
 from qwendesk.core.number_format import show_number
 from qwendesk.core.units import show_tokens
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
@@ -95,55 +94,6 @@ class DepthChart(pg.PlotWidget):  # type: ignore[misc]
                 before = depths[index - 1]
                 return index - 1 + max(0.0, depth - before) / (depths[index] - before)
         return float(max(len(depths) - 1, 0))
-
-
-pg.setConfigOption("exitCleanup", False)  # Qt deletes the charts with the window
-
-_TUNE_HEIGHT = 180
-# Per cent that the axis shows at least in each direction, so that small differences don't look large.
-_LEAST_SPAN = 5.0
-# What is slower by more per cent than this, and than the best gain, goes beyond the chart: gains are what matters.
-_MOST_LOSS = 20.0
-
-
-class TuneChart(pg.PlotWidget):  # type: ignore[misc]
-    """Draws the gain of each line in per cent, numbered like the table. What was found is in the accent colour."""
-
-    def __init__(self) -> None:
-        super().__init__(enableMenu=False)
-        self.setObjectName("tune.chart")
-        self._lines: tuple[TuneLine, ...] = ()
-        self.setFixedHeight(_TUNE_HEIGHT)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setMouseEnabled(x=False, y=False)
-        self.hideButtons()
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)  # the wheel scrolls the page
-        app_theme().changed.connect(self._draw)
-        self._draw()
-
-    def show_lines(self, lines: Sequence[TuneLine]) -> None:
-        """Draw a bar for each line that has a gain."""
-        if tuple(lines) == self._lines:
-            return
-        self._lines = tuple(lines)
-        self.setAccessibleDescription("; ".join(f"{line.name}: {line.remark}" for line in lines if line.remark))
-        self._draw()
-
-    def _draw(self) -> None:
-        theme = current_theme()
-        _clear(self)
-        self.getAxis("bottom").setTicks([[(number, str(number)) for number in range(1, len(self._lines) + 1)]])
-        gains = [line.gain_percent or 0.0 for line in self._lines]
-        brushes = [theme.color("accent" if line.is_found else "text_off") for line in self._lines]
-        if gains:
-            numbers = list(range(1, len(gains) + 1))
-            self.addItem(pg.BarGraphItem(x=numbers, height=gains, width=0.6, brushes=brushes, pen=pg.mkPen(None)))
-        self.addItem(pg.InfiniteLine(pos=0, angle=0, pen=pg.mkPen(theme["text_dim"])))
-        highest = max(_LEAST_SPAN, *gains, 0.0)
-        lowest = max(min(-_LEAST_SPAN, *gains, 0.0), -max(highest, _MOST_LOSS))
-        self.setYRange(lowest * 1.1, highest * 1.1, padding=0)
-        self.setXRange(0.4, max(len(gains), 8) + 0.6, padding=0)
 
 
 def _clear(plot: pg.PlotWidget) -> None:

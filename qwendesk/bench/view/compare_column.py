@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QRegularExpressionValidator, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QGridLayout, QLineEdit, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QLineEdit, QSizePolicy, QWidget
 
 from qwendesk.bench.comparison import (
     RANDOM_SEED,
@@ -23,7 +23,7 @@ from qwendesk.core.translation import tr, tr_n
 from qwendesk.widgets.buttons import ChevronButton, describe, restyle
 from qwendesk.widgets.controls import ComboBox
 from qwendesk.widgets.display_texts import stop_text
-from qwendesk.widgets.text_layout import WrappingLabel
+from qwendesk.widgets.kit import STRETCH, column, paragraph, row
 from qwendesk.widgets.text_pane import TextPane, reading_line_format
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
@@ -85,9 +85,9 @@ class ColumnAnswer(QWidget):
         self._shows_thinking = False
         self._result = ColumnResult()
         name = f"compare.{letter}"
-        self._status = _label(f"{name}.status", "small")
-        self._difference = _label(f"{name}.difference", "small")
-        self._failure = _label(f"{name}.failure", "error")
+        self._status = paragraph(kind="small", name=f"{name}.status")
+        self._difference = paragraph(kind="small", name=f"{name}.difference")
+        self._failure = paragraph(kind="error", name=f"{name}.failure")
         self._toggle = ChevronButton(kind="link")
         self._toggle.clicked.connect(self._on_toggle)
         self._thinking, self._text = AnswerPane(), AnswerPane()
@@ -95,15 +95,12 @@ class ColumnAnswer(QWidget):
         self._thinking.setObjectName(f"{name}.reasoning")
         self._text.setAccessibleName(tr("Answer of column {0}", letter))
         self._text.setObjectName(f"{name}.text")
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
-        for label in (self._status, self._difference, self._failure):
-            column.addWidget(label)
-        column.addWidget(self._toggle, 0, Qt.AlignmentFlag.AlignLeft)
-        column.addWidget(self._thinking)
-        column.addWidget(self._text)
-        column.addStretch(1)
+        self.setLayout(
+            column(
+                self._status, self._difference, self._failure, row(self._toggle, STRETCH), self._thinking, self._text,
+                STRETCH,
+            )
+        )  # fmt: skip
         self.show_result(None)
 
     def show_result(self, result: ColumnResult | None) -> None:
@@ -160,13 +157,6 @@ def status_text(result: ColumnResult) -> str:
     return " · ".join(part for part in (*figures(result), ended) if part)
 
 
-def _label(name: str, kind: str) -> WrappingLabel:
-    label = WrappingLabel()
-    label.setObjectName(name)
-    label.setProperty("kind", kind)
-    return label
-
-
 _STYLES = ("general", "precise")
 _LONGEST_CHANGES = 2000
 
@@ -209,8 +199,8 @@ class ColumnSetup(QWidget):
         grid.addWidget(self._model, 0, 0, 1, 2)
         grid.addWidget(self._preset, 1, 0)
         grid.addWidget(self._thinking, 1, 1)
-        grid.addWidget(self._changes, 2, 0)
-        grid.addWidget(self._seed, 2, 1)
+        grid.addWidget(self._changes, 2, 0, 1, 2)
+        grid.addWidget(self._seed, 3, 0, 1, 2)
         grid.setColumnStretch(0, 3)
         grid.setColumnStretch(1, 2)
         self.set_choices("", (), ())

@@ -1,7 +1,7 @@
 """The dialog in which users paste measured speeds for this PC's advice, see those that they pasted, and remove them."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
 
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.translation import join_sentences, tr, tr_n
@@ -10,10 +10,10 @@ from qwendesk.models.catalog_service import CatalogService, CatalogState
 from qwendesk.models.view.speed_texts import report_text
 from qwendesk.widgets.bind import bind_field
 from qwendesk.widgets.buttons import IconButton, TextButton, describe, restyle
+from qwendesk.widgets.kit import paragraph
 from qwendesk.widgets.layouts import steady_scroll_area
 from qwendesk.widgets.question_dialog import Dialog
 from qwendesk.widgets.tasks import window_tasks
-from qwendesk.widgets.text_layout import WrappingLabel
 
 # Of the dialog and of its field, in logical pixels.
 _WIDTH, _HEIGHT, _FIELD_HEIGHT = 640, 560, 150
@@ -47,7 +47,8 @@ class PastedDialog(Dialog):
         example = tr("Such as RTX 3090 24 GB, or DDR5-5600 for a CPU")
         self._cards.setPlaceholderText(example)
         describe(self._cards, "pasted.cards", tr("Graphics card, if the text doesn't name it"), example)
-        self._note = _label("note", "", "small")
+        self._note = paragraph(kind="small", name="pasted.note")
+        self._note.hide()
         self._list = QWidget()
         self._list.setProperty("kind", "column")
         self._rows = QVBoxLayout(self._list)
@@ -55,9 +56,12 @@ class PastedDialog(Dialog):
         column = QVBoxLayout(self)
         column.setContentsMargins(20, 18, 20, 16)
         column.setSpacing(8)
-        for widget in (_label("title", title, "heading"), _label("words", words, "dim"), self._text):
-            column.addWidget(widget)
-        column.addWidget(_label("cards.label", tr("Graphics card, if the text doesn't name it"), "small"))
+        column.addWidget(paragraph(title, "heading", name="pasted.title"))
+        column.addWidget(paragraph(words, "dim", name="pasted.words"))
+        column.addWidget(self._text)
+        column.addWidget(
+            paragraph(tr("Graphics card, if the text doesn't name it"), "small", name="pasted.cards.label")
+        )
         column.addLayout(self._cards_row())
         column.addWidget(self._note)
         column.addWidget(steady_scroll_area(self._list), 1)
@@ -123,7 +127,7 @@ class PastedDialog(Dialog):
         self._rows.addStretch(1)
 
     def _row(self, number: int, report: SpeedReport) -> QWidget:
-        text = _label(f"report.{number}", report_text(report), "small")
+        text = paragraph(report_text(report), "small", name=f"pasted.report.{number}")
         remove = IconButton("close")
         describe(remove, f"pasted.remove.{number}", tr("Remove"), tr("Don't count this speed any more"))
         remove.clicked.connect(lambda: self._tasks.start(self._remove(report), owner=self))
@@ -138,12 +142,3 @@ class PastedDialog(Dialog):
 def _pasted(state: CatalogState) -> tuple[SpeedReport, ...]:
     speeds = state.catalog.contents.speeds if state.catalog is not None else ()
     return tuple(report for report in speeds if report.is_pasted)
-
-
-def _label(name: str, text: str, kind: str) -> QLabel:
-    label = WrappingLabel(text)
-    label.setObjectName(f"pasted.{name}")
-    label.setProperty("kind", kind)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setVisible(bool(text))
-    return label

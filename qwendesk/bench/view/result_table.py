@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QLabel
 from qwendesk.bench.table import TableLine
 from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import restyle
-from qwendesk.widgets.kit import rule
+from qwendesk.widgets.kit import LIST_PADDING, paragraph, rule
 
 # Where a text wraps, a value is not parted from its spread, nor a test from its depth.
 _SPACES = re.compile(r" (?=[±@%])|(?<=[±@]) ")
@@ -31,12 +31,11 @@ class TextTable(QFrame):
         self._rules: list[QFrame] = []
         self._n_columns = len(head)
         self._grid = QGridLayout(self)
-        self._grid.setContentsMargins(16, 10, 16, 10)
+        self._grid.setContentsMargins(LIST_PADDING, 10, LIST_PADDING, 10)
         self._grid.setHorizontalSpacing(12)
         self._grid.setVerticalSpacing(5)
         for column, text in enumerate(head):
-            self._grid.setColumnStretch(column, 1 if column else 2)
-            label = _label(text, column, kind="dim")
+            label = _cell(text, column, "dim")
             self._grid.addWidget(label, 0, column)
             self._head.append(label)
 
@@ -47,8 +46,9 @@ class TextTable(QFrame):
         while len(self._labels) < len(lines):
             self._add_line()
         is_used = [any(line[column] for line in lines) for column in range(self._n_columns)]
-        for label, is_shown in zip(self._head, is_used, strict=True):
+        for column, (label, is_shown) in enumerate(zip(self._head, is_used, strict=True)):
             label.setVisible(is_shown)
+            self._grid.setColumnStretch(column, (1 if column else 2) if is_shown else 0)
         for index, (labels, line) in enumerate(zip(self._labels, self._rules, strict=True)):
             is_line = index < len(lines)
             line.setVisible(is_line)
@@ -64,7 +64,7 @@ class TextTable(QFrame):
         row = 1 + 2 * len(self._labels)
         line = rule()
         self._grid.addWidget(line, row, 0, 1, self._n_columns)
-        labels = [_label("", column) for column in range(self._n_columns)]
+        labels = [_cell("", column) for column in range(self._n_columns)]
         for column, label in enumerate(labels):
             self._grid.addWidget(label, row + 1, column)
         self._rules.append(line)
@@ -87,13 +87,8 @@ def _unbroken(text: str) -> str:
     return _SPACES.sub("\N{NO-BREAK SPACE}", text)
 
 
-def _label(text: str, column: int, kind: str = "") -> QLabel:
-    label = QLabel(text)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setWordWrap(True)
-    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+def _cell(text: str, column: int, kind: str = "") -> QLabel:
+    cell = paragraph(text, kind, selectable=True)
     if column:
-        label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-    if kind:
-        label.setProperty("kind", kind)
-    return label
+        cell.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+    return cell

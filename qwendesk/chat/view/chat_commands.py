@@ -150,7 +150,7 @@ class ChatCommands:
     def regenerate(self) -> None:
         turn = self._last_turn()
         if turn is not None:
-            self._tasks.start(self._chat.regenerate(turn.id))
+            self._page.begin_answer(lambda: self._tasks.start(self._chat.regenerate(turn.id)))
         elif not self._chat.busy:
             self._page.composer.show_remark(tr(_NO_ANSWER))
 
@@ -165,7 +165,7 @@ class ChatCommands:
         if reason:
             self._page.composer.show_remark(reason)
         elif turn is not None:
-            self._tasks.start(self._chat.resume(turn.id))
+            self._page.begin_answer(lambda: self._tasks.start(self._chat.resume(turn.id)))
 
     def _toggle_thinking(self) -> None:
         """Turn thinking on or off, and say so. Does nothing on the first start, which has no message field."""

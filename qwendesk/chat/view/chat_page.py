@@ -88,11 +88,15 @@ class ChatPage(QWidget):
         self.attachments = AttachmentLoader(self.composer, chat, gauge, self._previews)
         self.context_notices = ContextNotices(self.composer, chat, gauge)
         self._typed_tokens = TypedTokens(self.composer, chat, gauge)
-        self._thread_controller = ThreadController(self.thread_view, chat, self.composer, self.undo_bar)
+        self._thread_controller = ThreadController(
+            self.thread_view, chat, self.composer, self.undo_bar, self.begin_answer
+        )
         self.tool_picker = ToolPicker(self.composer, chat, gauge)
         self.folders = FolderView(self.composer, chat)
         self.call_actions = CallActions(self.thread_view.intents.calls, chat)
         self._measuring, self._may_interrupt = Observed(""), False
+        self._waiting: Callable[[], object] | None = None
+        """What the user asked for, and may stop the measurement for."""
         self._connect()
         self.show_engine(self._engine)
         bind_field(self, chat.state, lambda state: state.settings, self._show_settings)
@@ -109,8 +113,18 @@ class ChatPage(QWidget):
         ProgressView(self.thread_view, self._chat, progress, self._thread_controller.show_pending)
 
     def ask_before_interrupting(self, measuring: Observed[str]) -> None:
-        """Ask before a message stops the measurement whose name `measuring` has; "" while none runs."""
+        """Ask before an answer stops the measurement whose name `measuring` has; "" while none runs."""
         self._measuring = measuring
+        self.thread_view.intents.asks_first = lambda: bool(measuring.value)
+
+    def begin_answer(self, start: Callable[[], object]) -> None:
+        """Call `start`, which has the model answer. Ask first if that would stop a measurement."""
+        if self._measuring.value and not self._may_interrupt:
+            self._waiting = start
+            sentence = tr("A measurement is running. An answer would stop it.")
+            self.composer.show_notice(sentence, ("interrupt",))
+        else:
+            start()
 
     def add_above(self, widget: QWidget) -> None:
         """Put `widget` above everything else on this page."""
@@ -151,8 +165,7 @@ class ChatPage(QWidget):
         if self._measuring.value and not self._may_interrupt:
             if not self.composer.text.toPlainText():
                 self.composer.text.setPlainText(text)  # of a suggestion
-            sentence = tr("A measurement is running. Your message would stop it.")
-            self.composer.show_notice(sentence, ("interrupt",))
+            self.begin_answer(self.composer.text.submitted.emit)
             return
         if pictures and self.attachments.refuses_pictures():
             return
@@ -197,7 +210,7 @@ class ChatPage(QWidget):
 
     def _call_again(self, turn_id: int, number: int) -> None:
         if self._may_answer():
-            self._tasks.start(self._chat.call_again(turn_id, number))
+            self.begin_answer(lambda: self._tasks.start(self._chat.call_again(turn_id, number)))
 
     def _has_model(self) -> bool:
         """Return True if a model is loaded, being loaded, or unloaded because it was idle."""
@@ -349,14 +362,17 @@ class ChatPage(QWidget):
             self.composer.show_notice("")
             self.last_model_asked.emit()
         elif action == "interrupt":
+            self.composer.show_notice("")
+            start, self._waiting = self._waiting, None
             self._may_interrupt = True
-            self.composer.text.submitted.emit()
+            if start is not None:
+                start()
             self._may_interrupt = False
 
     def _on_try_again(self, turn_id: int) -> None:
         """Answer the same question again, without adding it to the chat a second time."""
         if self._may_answer():
-            self._tasks.start(self._chat.regenerate(turn_id))
+            self.begin_answer(lambda: self._tasks.start(self._chat.regenerate(turn_id)))
 
     def _on_page_key(self, step: int) -> None:
         """Scroll the conversation by one page, up (-1) or down (1)."""

@@ -152,7 +152,7 @@ class MeterBar(QFrame):
         gpu = meters.bars[0].gpu if meters.bars else None
         if gpu is None and meters.snapshot is not None and meters.snapshot.gpus:
             gpu = meters.snapshot.gpus[0]
-        self._ram.setText("" if system is None else meter_text.ram_text(system))
+        self._ram.setText(meter_text.ram_text(meters.ram))
         self._ram.setToolTip("" if system is None else meter_text.ram_tooltip(system))
         self._gpu.setText(meter_text.gpu_text(gpu))
         self._gpu.setToolTip(meter_text.gpu_tooltip(gpu))
@@ -208,19 +208,16 @@ class MeterBar(QFrame):
             self.memory.setToolTip(meter_text.bar_tooltip(bars, self._compared))
             self.memory.setAccessibleName(tr("Video memory: {0}", meter_text.bar_text(bars)))
             return
-        system = snapshot.system if snapshot is not None else None
-        if system is None or system.ram_used_bytes is None or system.ram_total_bytes is None:
+        if snapshot is None or not self._meters.ram:
             return
-        used, total = system.ram_used_bytes, system.ram_total_bytes
-        ours = min(system.engine_ram_bytes or 0, used)
-        segments = (Segment("weights", ours), Segment("other", used - ours), Segment("free", total - used))
+        text, system = meter_text.segments_text(self._meters.ram), snapshot.system
         self._memory_name.setText(tr("RAM"))
-        self.memory.show_segments(segments)
-        self._memory_text.setText(meter_text.pair_text(used, total))
+        self.memory.show_segments(self._meters.ram)
+        self._memory_text.setText(text)
         self.memory.setToolTip(
             tr("{0}\nClick to see the last five minutes", meter_text.ram_tooltip(system, self._compared))
         )
-        self.memory.setAccessibleName(tr("RAM: {0}", meter_text.pair_text(used, total)))
+        self.memory.setAccessibleName(tr("RAM: {0}", text))
 
     def _show_shared_memory(self, segments: tuple[Segment, ...]) -> None:
         """Show the memory of a PC whose GPU uses the RAM."""

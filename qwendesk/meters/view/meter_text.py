@@ -125,11 +125,9 @@ def compared_text(rows: Sequence[Comparison]) -> str:
     return tr("estimated {0}, actual {1}", show_bytes(predicted), show_bytes(real))
 
 
-def ram_text(system: SystemReading) -> str:
+def ram_text(segments: Sequence[Segment]) -> str:
     """Return used and total RAM as "RAM 18.2 / 64 GB"; "" if unknown."""
-    if system.ram_used_bytes is None or system.ram_total_bytes is None:
-        return ""
-    return tr("RAM {0}", pair_text(system.ram_used_bytes, system.ram_total_bytes))
+    return tr("RAM {0}", segments_text(segments)) if segments else ""
 
 
 def ram_tooltip(system: SystemReading, compared: Sequence[Comparison] = ()) -> str:

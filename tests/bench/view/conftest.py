@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QFileDialog, QPlainTextEdit
+from PySide6.QtWidgets import QAbstractButton, QFileDialog, QPlainTextEdit
 
 from qwendesk.app.parts import build
 from qwendesk.bench.pc_report import PcTrialReport
@@ -36,14 +36,20 @@ class BenchDesk(Desk):
         """Open the Bench page, which is built now."""
         self.window.go_to("bench")
 
+    def open_section(self, key: str) -> None:
+        """Open a section of the page without starting anything."""
+        self.parts.navigation.bench_section_asked.emit(key)
+
     async def run_to_end(self) -> None:
-        """Press Run, and wait until the run has ended."""
+        """Press Measure, and wait until the run has ended."""
         speed = self.parts.services.bench.speed.state
+        self.open_section("speed")
+        await self.until(lambda: self.find("bench.run", QAbstractButton).isEnabled())
         self.click("bench.run")
         await self.until(lambda: speed.value.is_running)
         await self.until(lambda: not speed.value.is_running)
         await self.parts.engine.wait_until_settled()
-        await self.until(lambda: self.is_shown("bench.table"))
+        await self.until(lambda: self.is_shown("bench.headline"))
 
 
 class TrialDesk(Desk):
@@ -55,8 +61,8 @@ class TrialDesk(Desk):
         self.window.show()
         self.window.activateWindow()
 
-    async def open_tab(self) -> None:
-        """Open the tab from the Engine page; both are built now."""
+    async def open_section(self) -> None:
+        """Open the section from the Engine page; both are built now."""
         self.window.show_page("engine")
         self.click("engine.measure")
 
@@ -105,9 +111,9 @@ def desk(qt_loop: asyncio.Runner, keeper: ThemeKeeper, client: FakeEngineClient)
 
 @pytest.fixture
 def trial_desk(qt_loop: asyncio.Runner, keeper: ThemeKeeper, client: FakeEngineClient) -> Iterator[TrialDesk]:
-    """The tab This PC, without a model."""
+    """The section This PC, without a model."""
     made = TrialDesk(client)
-    qt_loop.run(made.open_tab())
+    qt_loop.run(made.open_section())
     yield made
     qt_loop.run(made.parts.close())
     assert all(client.closed for _, client in made.pc.clients)

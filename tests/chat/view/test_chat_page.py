@@ -5,7 +5,6 @@ from collections.abc import Callable
 import msgspec
 import pytest
 from PySide6.QtCore import QEvent, QMimeData, QObject, Qt
-from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QPushButton, QTextBrowser, QWidget
 
 from qwendesk.engine.state import Phase
@@ -188,31 +187,6 @@ async def test_a_second_question_waits_for_the_first_answer(desk: Desk) -> None:
     desk.press(Qt.Key.Key_Escape)
     await desk.until(lambda: not desk.parts.chat.busy)
     assert not desk.is_shown("composer.notice")
-
-
-async def test_a_message_during_a_measurement_asks_first(desk: Desk) -> None:
-    measuring = desk.parts.services.measuring
-    measuring.set("speed")
-    desk.send("Hi")
-    assert not desk.client.asked
-    assert desk.text_of("composer.notice") == "A measurement is running. Your message would stop it."
-    assert desk.composer_text.toPlainText() == "Hi", "it can wait there"
-    desk.click("composer.interrupt")
-    await desk.until(lambda: [turn.question.text for turn in desk.parts.chat.conversation.turns] == ["Hi"])
-    assert not desk.is_shown("composer.notice")
-    await desk.until(lambda: not desk.parts.chat.busy)
-    desk.send("Once more")
-    assert desk.is_shown("composer.interrupt"), "it is asked each time"
-
-
-async def test_a_suggestion_during_a_measurement_is_kept_as_the_message(desk: Desk) -> None:
-    desk.parts.services.measuring.set("speed")
-    desk.window.chat_page.welcome.asked.emit("What can you do?")
-    assert desk.composer_text.toPlainText() == "What can you do?"
-    assert not desk.client.asked
-    desk.parts.services.measuring.set("")
-    QTest.keyClick(desk.composer_text, Qt.Key.Key_Return)
-    await desk.until(lambda: len(desk.client.asked) == 1)
 
 
 async def test_the_stats_chip_shows_all_numbers(desk: Desk) -> None:

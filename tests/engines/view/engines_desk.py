@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtWidgets import QAbstractButton, QRadioButton
+from PySide6.QtWidgets import QAbstractButton, QRadioButton, QWidget
 
 from qwendesk.app.parts import build
 from qwendesk.core.engine_manifest import EnginePack
@@ -66,6 +66,11 @@ class EnginesDesk(Desk):
         await self.engines.choose(self.parts.services.settings.options.engine)
         await self.parts.services.meters.service.sample()
         self.window.show_page("engine")
+        if not self.is_shown("engine.list"):
+            self.click("engine.engines")
+        # Where a click lands is known when the list is laid out.
+        rows = self.find("engine.list", QWidget).findChildren(QRadioButton)
+        await self.until(lambda: all(row.hitButton(row.rect().center()) for row in rows))
 
     def state_of(self, name: str) -> str:
         return self.text_of(f"engine.list.{name}.state")

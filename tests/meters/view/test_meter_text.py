@@ -6,7 +6,7 @@ from qwendesk.core.devices import Segment
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import Comparison
 from qwendesk.core.units import GIB, MIB
-from qwendesk.hardware.snapshot import GpuReading, SystemReading
+from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.hardware.spill import SpillState
 from qwendesk.meters.meter_state import GpuBar, MeterState, Spill, VramConsumer
 from qwendesk.meters.spill_remedies import RemedyState, SpillRemedy
@@ -53,7 +53,7 @@ def test_predicted_and_actual_memory_are_compared() -> None:
 
 def test_unknown_values_are_omitted() -> None:
     assert meter_text.gpu_text(GpuReading(busy_percent=5.2)) == "GPU 5%"
-    assert meter_text.gpu_text(None) == meter_text.ram_text(SystemReading()) == ""
+    assert meter_text.gpu_text(None) == meter_text.ram_text(()) == ""
     hot = GpuReading(name="A", throttle=("thermal", "power cap"), power_limit_w=350.0)
     assert meter_text.gpu_tooltip(hot) == "A\nPower limit: 350 W\nThrottled: too hot, power limit"
     assert meter_text.rate_text(9.94) == "9.9 tok/s"

@@ -68,14 +68,14 @@ async def test_load_options_and_the_command_are_the_servers_own(remote_window):
     assert "--model" not in desk.find("engine.command.text", QWidget).toPlainText()
 
 
-@pytest.mark.parametrize(("tab", "words"), [("speed", "bench.words"), ("tune", "tune.words")])
-async def test_a_model_of_a_server_is_not_measured(remote_window, tab, words):
+@pytest.mark.parametrize(("section", "words"), [("speed", "bench.words"), ("tune", "tune.words")])
+async def test_a_model_of_a_server_is_not_measured(remote_window, section, words):
     desk = remote_window.desk
     await remote_window.use(remote_window.serve(made_up_server.llama_server()), "Qwen3.8-27B")
     desk.window.go_to("bench")
-    desk.click(f"bench.tab.{tab}")
+    desk.parts.navigation.bench_section_asked.emit(section)
     assert "server" in desk.text_of(words)
-    run = desk.find("bench.run" if tab == "speed" else "tune.run", QWidget)
+    run = desk.find("bench.run" if section == "speed" else "tune.run", QWidget)
     assert not run.isEnabled()
 
 

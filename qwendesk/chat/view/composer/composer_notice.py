@@ -10,7 +10,7 @@ from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.layouts import FlowLayout
 
 # Load the model used last, choose the mmproj file, skip the older half of the chat, load a longer context, or stop the
-# measurement that runs and send the message.
+# measurement that runs and answer.
 NoticeAction = Literal["last", "mmproj", "skip", "length", "interrupt"]
 
 
@@ -38,7 +38,7 @@ class ComposerNotice(QWidget):
             ("mmproj", tr("Choose mmproj…"), tr("Choose the vision file (mmproj) for this model")),
             ("skip", tr("Skip the older half of the chat"), tr("Your next message is sent without it")),
             ("length", tr("Load with a longer context…"), tr("Show the option for the context length")),
-            ("interrupt", tr("Stop it and send"), tr("Stop the measurement and send your message")),
+            ("interrupt", tr("Stop it and answer"), tr("Stop the measurement and have the model answer")),
         )
         for action, text, tip in texts:
             button = TextButton(text, kind="link")

@@ -1,6 +1,6 @@
 """Shows the events of the chat in the thread, and performs the user's actions on messages."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, cast
 
@@ -101,9 +101,18 @@ class ThreadController(QObject):
     replaced = Signal()
     """Another conversation was opened. The thread doesn't show it yet."""
 
-    def __init__(self, thread: ThreadView, chat: ChatService, composer: Composer, undo_bar: UndoBar) -> None:
+    def __init__(
+        self,
+        thread: ThreadView,
+        chat: ChatService,
+        composer: Composer,
+        undo_bar: UndoBar,
+        begin_answer: Callable[[Callable[[], object]], None],
+    ) -> None:
+        """`begin_answer` calls what it gets, which has the model answer, or asks the user first."""
         super().__init__(thread)
         self._thread, self._chat, self._composer, self._undo_bar = thread, chat, composer, undo_bar
+        self._begin_answer = begin_answer
         self._tasks = window_tasks()
         self._engine = EngineState()
         self._pending_text: list[TextAdded] = []
@@ -236,16 +245,22 @@ class ThreadController(QObject):
         return bool(turns) and turns[-1].id == turn_id
 
     def _edit_question(self, turn_id: int, text: str) -> None:
-        self._tasks.start(self._chat.edit_question(turn_id, text))
+        def edit() -> None:
+            turn = self._chat.turn(turn_id)
+            if turn is not None and not self._chat.busy:
+                self._thread.intents.drop_edit(turn.question_id)
+            self._tasks.start(self._chat.edit_question(turn_id, text))
+
+        self._begin_answer(edit)
 
     def _edit_answer(self, turn_id: int, text: str, reasoning: str) -> None:
         self._tasks.run(lambda: self._chat.edit_answer(turn_id, text=text, reasoning=reasoning))
 
     def _regenerate(self, turn_id: int) -> None:
-        self._tasks.start(self._chat.regenerate(turn_id))
+        self._begin_answer(lambda: self._tasks.start(self._chat.regenerate(turn_id)))
 
     def _regenerate_varied(self, turn_id: int) -> None:
-        self._tasks.start(self._chat.regenerate(turn_id, varied=True))
+        self._begin_answer(lambda: self._tasks.start(self._chat.regenerate(turn_id, varied=True)))
 
     def _try_other_template(self, turn_id: int) -> None:
         report = self._engine.report
@@ -258,10 +273,10 @@ class ThreadController(QObject):
         return report.template.notice if report is not None and report.template.formats else ""
 
     def _resume(self, turn_id: int) -> None:
-        self._tasks.start(self._chat.resume(turn_id))
+        self._begin_answer(lambda: self._tasks.start(self._chat.resume(turn_id)))
 
     def _continue_thinking(self, turn_id: int) -> None:
-        self._tasks.start(self._chat.continue_thinking(turn_id))
+        self._begin_answer(lambda: self._tasks.start(self._chat.continue_thinking(turn_id)))
 
     def _branch(self, turn_id: int) -> None:
         def branch() -> None:

@@ -197,7 +197,8 @@ def edit_in_place(
         editor = TurnEditor(turn.id, draft.text if draft else text, draft.thought if draft else thought)
 
     def accept(text: str, thought: str) -> None:
-        if not intents.is_busy():  # while busy the edit is refused, and the typed text must not be lost
+        # While the edit is refused, or the user is asked first, the typed text must not be lost.
+        if not intents.is_busy() and not (question and intents.asks_first()):
             intents.drop_edit(node_id)
         if question:
             intents.edit_ended.emit()

@@ -112,6 +112,8 @@ class TurnIntents(QObject):
         """Returns True for the conversation's last turn, the only one that can be continued."""
         self.is_busy: Callable[[], bool] = lambda: False
         """Returns True while an answer is generated and nothing can be changed."""
+        self.asks_first: Callable[[], bool] = lambda: False
+        """Returns True while the user is asked before an answer begins, because it would stop a measurement."""
         self.continue_reason: Callable[[], str] = str
         """Returns why the loaded model can't continue an answer; "" if it can."""
         self.template_notice: Callable[[], str] = str

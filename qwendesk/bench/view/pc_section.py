@@ -1,26 +1,26 @@
-"""The tab This PC: measures every engine, shows the report, and saves it or copies its speeds."""
+"""This PC: measures every engine, shows the report, and saves it or copies its speeds."""
 
 import asyncio
 from pathlib import Path
 
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from qwendesk.bench.pc_report import report_page, save_report, share_table
 from qwendesk.bench.pc_trial import PcTrial, PcTrialState
-from qwendesk.bench.view.tab_parts import ExportButton, RunStatus
+from qwendesk.bench.view.run_parts import ExportButton, RunStatus
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.translation import tr
 from qwendesk.widgets.bind import bind
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.file_dialogs import ask_for_folder
-from qwendesk.widgets.layouts import DensitySpacing, horizontal_group
-from qwendesk.widgets.tabbed_page import BELOW, OWN_SCROLL
+from qwendesk.widgets.kit import STRETCH, column, paragraph
+from qwendesk.widgets.layouts import horizontal_group
+from qwendesk.widgets.tabbed_page import BELOW
 from qwendesk.widgets.tasks import window_tasks
-from qwendesk.widgets.text_layout import WrappingLabel
 
 
-class PcTab(QWidget):
+class PcSection(QWidget):
     """Runs the trial of this PC, and shows its lines or the report of the latest one. It scrolls itself."""
 
     def __init__(self, trial: PcTrial) -> None:
@@ -35,9 +35,7 @@ class PcTab(QWidget):
             ("text", tr("Copy speeds as text"), self._copy),
         )
         self.corner = horizontal_group(self._export, self._run)
-        self._words = WrappingLabel()
-        self._words.setObjectName("pc.words")
-        self._words.setProperty("kind", "dim")
+        self._words = paragraph(kind="lead", name="pc.words")
         self._status = RunStatus("pc")
         self._text = QPlainTextEdit()
         self._text.setReadOnly(True)
@@ -45,16 +43,12 @@ class PcTab(QWidget):
         self._text.setProperty("kind", "details")
         self._text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         describe(self._text, "pc.text", tr("Progress and report"))
-        self._note = WrappingLabel()
-        self._note.setObjectName("pc.note")
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, OWN_SCROLL, BELOW)
-        column.setSpacing(12)
-        DensitySpacing(column)
-        for widget in (self._words, self._status, self._note):
-            column.addWidget(widget)
-        column.addWidget(self._text, 1)
-        column.addStretch()
+        self._note = paragraph(name="pc.note", selectable=True)
+        content = column(
+            self._words, self._status, self._note, self._text, STRETCH, spacing=12, margins=(0, 4, 0, BELOW)
+        )
+        content.setStretchFactor(self._text, 1000)
+        self.setLayout(content)
         bind(self, trial.state, self.show_state)
 
     def show_state(self, state: PcTrialState) -> None:

@@ -16,7 +16,7 @@ def saved_reports(folder: Path) -> list[Path]:
 
 async def test_the_engine_page_leads_to_the_tab_which_says_what_it_does(trial_desk: TrialDesk) -> None:
     assert trial_desk.window.page == "bench"
-    assert trial_desk.window.focusWidget() is trial_desk.find("bench.tab.pc", QAbstractButton)
+    assert trial_desk.window.focusWidget() is trial_desk.find("bench.pc.back", QAbstractButton)
     assert "every engine" in trial_desk.text_of("pc.words")
     assert "unloaded" in trial_desk.text_of("pc.words")
     assert "10 min" in trial_desk.text_of("pc.run")

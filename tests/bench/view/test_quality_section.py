@@ -35,9 +35,9 @@ def choose(desk: BenchDesk, button: str, dialog: str, path: Path) -> None:
     shown.close()
 
 
-async def open_tab(desk: BenchDesk) -> None:
+async def load_and_open(desk: BenchDesk) -> None:
     await desk.load_demo()
-    desk.click("bench.tab.quality")
+    desk.open_section("quality")
     await desk.until(lambda: desk.find("quality.run", QAbstractButton).isEnabled())
 
 
@@ -52,7 +52,7 @@ async def run(desk: BenchDesk, is_shown: Callable[[], bool]) -> None:
 
 
 async def test_the_guide_is_scored_and_the_score_is_kept(desk: BenchDesk) -> None:
-    await open_tab(desk)
+    await load_and_open(desk)
     desk.bench_client.score = SCORE
 
     await run(desk, lambda: {"6.6834 ± 0.0412", "guide, 20 × 512", "f16"} <= set(cells(desk)))
@@ -66,7 +66,7 @@ async def test_the_guide_is_scored_and_the_score_is_kept(desk: BenchDesk) -> Non
 
 
 async def test_a_saved_base_is_what_the_next_run_compares_with(desk: BenchDesk, tmp_path: Path) -> None:
-    await open_tab(desk)
+    await load_and_open(desk)
     text, base = tmp_path / "wiki.txt", tmp_path / "best.qdbase"
     text.write_text("words", encoding="utf-8")
     choose(desk, "quality.text.choose", "quality.text.dialog", text)
@@ -83,7 +83,7 @@ async def test_a_saved_base_is_what_the_next_run_compares_with(desk: BenchDesk, 
 
 
 async def test_a_refusal_is_shown_in_its_own_words(desk: BenchDesk, tmp_path: Path) -> None:
-    await open_tab(desk)
+    await load_and_open(desk)
     desk.bench_client.failure = RequestFailed(id=0, title="Another text", sentence="Choose the same text file.")
     choose(desk, "quality.base.choose", "quality.base.dialog", tmp_path / "other.qdbase")
 
@@ -91,7 +91,7 @@ async def test_a_refusal_is_shown_in_its_own_words(desk: BenchDesk, tmp_path: Pa
 
 
 async def test_nothing_is_cut_off_in_a_narrow_window(desk: BenchDesk) -> None:
-    await open_tab(desk)
+    await load_and_open(desk)
     desk.window.resize(560, 720)
     card = desk.find("quality.length", QWidget).parentWidget().parentWidget()
     page = desk.find("quality.run", QWidget).window()

@@ -1,12 +1,13 @@
-"""The Compare tab: one prompt, and two to four columns that answer it."""
+"""Which is better? One prompt, and two to four columns that answer it."""
 
 from collections.abc import Sequence
 from pathlib import Path, PurePath
 
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QGuiApplication, QShowEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
+from qwendesk.bench.bench_engine import BenchFailure
 from qwendesk.bench.bench_runs import chosen_model
 from qwendesk.bench.comparison import (
     FEWEST_COLUMNS,
@@ -22,7 +23,7 @@ from qwendesk.bench.comparison import (
 )
 from qwendesk.bench.services import BenchServices
 from qwendesk.bench.view.compare_column import ColumnAnswer, ColumnSetup
-from qwendesk.bench.view.tab_parts import ExportButton
+from qwendesk.bench.view.run_parts import ExportButton, RunStatus
 from qwendesk.core.errors import BadOption
 from qwendesk.core.files import write_whole
 from qwendesk.core.observed import Observed
@@ -31,10 +32,10 @@ from qwendesk.engine.state import EngineState
 from qwendesk.widgets.bind import bind, bind_field
 from qwendesk.widgets.buttons import IconButton, TextButton, describe
 from qwendesk.widgets.file_dialogs import ask_for_files, ask_where_to_save
-from qwendesk.widgets.layouts import DensitySpacing, EqualColumnsLayout, FlowLayout, horizontal_group
+from qwendesk.widgets.kit import STRETCH, button, column, label, paragraph, row
+from qwendesk.widgets.layouts import EqualColumnsLayout, FlowLayout, horizontal_group
 from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.tasks import window_tasks
-from qwendesk.widgets.text_layout import WrappingLabel
 
 _LEAST_WIDTH = 300
 _PROMPT_HEIGHT = 84
@@ -50,28 +51,16 @@ class CompareColumn(QFrame):
         super().__init__()
         self.setProperty("kind", "modelcard")
         self.setObjectName(f"compare.{letter}")
-        title = QLabel(letter)
-        title.setProperty("kind", "heading")
         self.remove = IconButton("close", size=16, side=28)
         describe(self.remove, f"compare.{letter}.remove", tr("Remove column {0}", letter))
         self.remove.clicked.connect(self.remove_asked)
         self.setup = ColumnSetup(letter)
         self.answer = ColumnAnswer(letter)
-        self._used = WrappingLabel()
-        self._used.setObjectName(f"compare.{letter}.used")
-        self._used.setProperty("kind", "small")
-        head = QHBoxLayout()
-        head.addWidget(title)
-        head.addStretch(1)
-        head.addWidget(self.remove)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(16, 10, 16, 14)
-        column.setSpacing(8)
-        DensitySpacing(column)
-        column.addLayout(head)
-        column.addWidget(self.setup)
-        column.addWidget(self._used)
-        column.addWidget(self.answer, 1)
+        self._used = paragraph(kind="small", name=f"compare.{letter}.used")
+        head = row(label(letter, "heading"), STRETCH, self.remove)
+        content = column(head, self.setup, self._used, self.answer, margins=(16, 10, 16, 14))
+        content.setStretchFactor(self.answer, 1)
+        self.setLayout(content)
         self.show_result("", None)
 
     def show_result(self, used: str, result: ColumnResult | None) -> None:
@@ -81,7 +70,7 @@ class CompareColumn(QFrame):
         self.answer.show_result(result)
 
 
-class CompareTab(QWidget):
+class CompareSection(QWidget):
     """Asks for a comparison, and shows its state."""
 
     def __init__(self, services: BenchServices, engine: Observed[EngineState], navigation: Navigation) -> None:
@@ -120,8 +109,8 @@ class CompareTab(QWidget):
         """Offer the models and presets that there are now, and the model at the top of the window first."""
         chosen, services = chosen_model(self._engine.value), self._services
         self._choices = (chosen.model if chosen is not None else "", services.models(), services.presets())
-        for column in self._columns:
-            column.setup.set_choices(*self._choices)
+        for each in self._columns:
+            each.setup.set_choices(*self._choices)
         self._show_run()
 
     def show_state(self, state: ComparisonState) -> None:
@@ -129,25 +118,20 @@ class CompareTab(QWidget):
             self._ended.start()
         self._state = state
         comparison = state.comparison
-        for index, column in enumerate(self._columns):
+        for index, each in enumerate(self._columns):
             if comparison is None or index >= len(state.results):
-                column.show_result("", None)
+                each.show_result("", None)
             else:
                 used = " · ".join(column_texts(comparison.columns[index]))
-                column.show_result(used, state.results[index])
+                each.show_result(used, state.results[index])
         self._show_trouble(state.failure)
         self._show_run()
 
     def _build(self) -> None:
-        self._words = WrappingLabel(
-            tr(
-                "One prompt, two to four answers. Columns that differ only in sampling use the chosen model as it is "
-                "loaded. If a column needs another file or other load options, the model is unloaded from the chat "
-                "until the comparison has ended, so two models never share the memory."
-            )
-        )
-        self._words.setObjectName("compare.words")
-        self._words.setProperty("kind", "dim")
+        words = paragraph(
+            tr("One question, two to four answers. Two models take turns, so they never share memory."), "lead",
+            name="compare.words",
+        )  # fmt: skip
         self._prompt = QPlainTextEdit()
         self._prompt.setProperty("kind", "prompt")
         self._prompt.setFixedHeight(_PROMPT_HEIGHT)
@@ -155,34 +139,19 @@ class CompareTab(QWidget):
         self._prompt.setPlaceholderText(tr("The prompt for all columns"))
         describe(self._prompt, "compare.prompt", tr("Prompt"), tr("Every column answers this prompt"))
         self._prompt.textChanged.connect(self._show_run)
-        self._trouble = QFrame()
-        self._trouble.setProperty("kind", "failure")
-        self._trouble_text = WrappingLabel()
-        self._trouble_text.setObjectName("compare.trouble")
-        around = QVBoxLayout(self._trouble)
-        around.setContentsMargins(14, 10, 14, 10)
-        around.addWidget(self._trouble_text)
-        self._add_files = TextButton(tr("Add files…"), icon_name="attach")
-        describe(self._add_files, "compare.files", tr("Add files…"), tr("Pictures and documents for every column"))
+        self._status = RunStatus("compare")
+        tip = tr("Pictures and documents for every column")
+        self._add_files = button(tr("Add files…"), "compare.files", icon_name="attach", tip=tip)
         self._add_files.clicked.connect(self._ask_for_files)
-        self._more = TextButton(tr("Add column"), icon_name="new")
-        describe(self._more, "compare.more", tr("Add column"), tr("Add a column with the settings of the last one"))
+        tip = tr("Add a column with the settings of the last one")
+        self._more = button(tr("Add column"), "compare.more", icon_name="new", tip=tip)
         self._more.clicked.connect(self._on_more)
         self._file_row = FlowLayout()
         self._file_row.addWidget(self._add_files)
         self._file_row.addWidget(self._more)
         self._chips: list[TextButton] = []
         self._grid = EqualColumnsLayout(least=_LEAST_WIDTH)
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(0, 0, 0, 0)
-        whole.setSpacing(12)
-        DensitySpacing(whole)
-        whole.addWidget(self._words)
-        whole.addWidget(self._prompt)
-        whole.addLayout(self._file_row)
-        whole.addWidget(self._trouble)
-        whole.addLayout(self._grid)
-        whole.addStretch(1)
+        self.setLayout(column(words, self._prompt, self._file_row, self._status, self._grid, STRETCH, spacing=12))
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -210,7 +179,7 @@ class CompareTab(QWidget):
 
     def _begin(self) -> None:
         try:
-            columns = tuple(column.setup.column() for column in self._columns)
+            columns = tuple(each.setup.column() for each in self._columns)
         except BadOption as error:
             self._show_trouble(error.sentence)
             return
@@ -224,17 +193,17 @@ class CompareTab(QWidget):
         self.show_state(self._state)
 
     def _add_column(self) -> None:
-        column = CompareColumn(column_letter(len(self._columns)))
-        column.setup.set_choices(*self._choices)
-        column.setup.changed.connect(self._show_run)
-        column.remove_asked.connect(lambda: self._remove(column))
-        self._columns.append(column)
-        self._grid.addWidget(column)
+        added = CompareColumn(column_letter(len(self._columns)))
+        added.setup.set_choices(*self._choices)
+        added.setup.changed.connect(self._show_run)
+        added.remove_asked.connect(lambda: self._remove(added))
+        self._columns.append(added)
+        self._grid.addWidget(added)
         self._show_run()
 
-    def _remove(self, column: CompareColumn) -> None:
+    def _remove(self, removed: CompareColumn) -> None:
         """Remove a column. Those after it move up, so that letters stay in order."""
-        at = self._columns.index(column)
+        at = self._columns.index(removed)
         for left, right in zip(self._columns[at:], self._columns[at + 1 :], strict=False):
             left.setup.copy_from(right.setup)
         last = self._columns.pop()
@@ -269,12 +238,14 @@ class CompareTab(QWidget):
             self._file_row.addWidget(chip)
 
     def _show_trouble(self, sentence: str) -> None:
-        self._trouble.setVisible(bool(sentence))
-        self._trouble_text.setText(sentence)
+        if sentence:
+            self._status.show_failure(BenchFailure("", sentence))
+        else:
+            self._status.show_nothing()
 
     def _show_run(self) -> None:
         is_running = self._state.is_running
-        has_models = all(column.setup.model for column in self._columns)
+        has_models = all(each.setup.model for each in self._columns)
         self._run.setEnabled(is_running or (has_models and bool(self._prompt.toPlainText().strip())))
         is_stop = is_running or self._ended.isActive()
         text = tr("Stop") if is_stop else tr("Compare")
@@ -283,7 +254,7 @@ class CompareTab(QWidget):
         describe(self._run, "compare.run", text, tip)
         self._export.setEnabled(bool(self._state.results) and not is_running)
         self._more.setEnabled(not is_running and len(self._columns) < MOST_COLUMNS)
-        for column in self._columns:
-            column.setup.setEnabled(not is_running)
-            column.remove.setVisible(len(self._columns) > FEWEST_COLUMNS)
-            column.remove.setEnabled(not is_running)
+        for each in self._columns:
+            each.setup.setEnabled(not is_running)
+            each.remove.setVisible(len(self._columns) > FEWEST_COLUMNS)
+            each.remove.setEnabled(not is_running)

@@ -7,17 +7,17 @@ from PySide6.QtWidgets import QAbstractButton, QComboBox, QFileDialog, QLineEdit
 
 from qwendesk.bench.comparison import ModelChoice, column_texts
 from qwendesk.bench.view.compare_column import AnswerPane
-from qwendesk.bench.view.compare_tab import CompareTab
+from qwendesk.bench.view.compare_section import CompareSection
 from qwendesk.core.failures import LoadFailure
 from qwendesk.widgets.theme_keeper import app_theme
 from tests.bench.view.conftest import BenchDesk
 from tests.fakes.engine import ScriptedAnswer
 
 
-async def open_tab(desk: BenchDesk, prompt: str = "Which colour?") -> None:
+async def load_and_open(desk: BenchDesk, prompt: str = "Which colour?") -> None:
     """Load the demo model, open the tab and type a prompt."""
     await desk.load_demo()
-    desk.click("bench.tab.compare")
+    desk.open_section("compare")
     desk.find("compare.prompt", QPlainTextEdit).setPlainText(prompt)
 
 
@@ -29,7 +29,7 @@ async def compare(desk: BenchDesk, *answers: str) -> None:
     desk.click("compare.run")
     # Not first for its start: on Windows, whose timers are coarse, it may be over before anybody looks.
     await desk.until(lambda: state.value is not before and not state.value.is_running)
-    await desk.until(lambda: desk.find("compare", CompareTab).state is state.value)
+    await desk.until(lambda: desk.find("compare", CompareSection).state is state.value)
 
 
 def pane(desk: BenchDesk, name: str) -> AnswerPane:
@@ -49,7 +49,7 @@ def highlighted(shown: AnswerPane) -> list[str]:
 
 
 async def test_without_a_prompt_or_a_model_nothing_can_be_compared(desk: BenchDesk) -> None:
-    desk.click("bench.tab.compare")
+    desk.open_section("compare")
 
     assert not desk.find("compare.run", QAbstractButton).isEnabled()
     assert "No model chosen" in desk.find("compare.A.model", QComboBox).currentText()
@@ -60,7 +60,7 @@ async def test_without_a_prompt_or_a_model_nothing_can_be_compared(desk: BenchDe
 
 
 async def test_two_columns_answer_and_the_differing_words_are_highlighted(desk: BenchDesk) -> None:
-    await open_tab(desk)
+    await load_and_open(desk)
 
     await compare(desk, "The sky is blue.", "The sky is grey.")
 
@@ -75,7 +75,7 @@ async def test_two_columns_answer_and_the_differing_words_are_highlighted(desk: 
 
 
 async def test_equal_answers_say_so_and_thinking_unfolds(desk: BenchDesk) -> None:
-    await open_tab(desk)
+    await load_and_open(desk)
 
     await compare(desk, "Yes.", "Yes.")
 
@@ -87,7 +87,7 @@ async def test_equal_answers_say_so_and_thinking_unfolds(desk: BenchDesk) -> Non
 
 
 async def test_columns_are_added_with_the_settings_of_the_last_and_removed(desk: BenchDesk) -> None:
-    await open_tab(desk)
+    await load_and_open(desk)
     desk.find("compare.B.seed", QLineEdit).setText("42")
     assert not desk.is_shown("compare.A.remove")
 
@@ -102,7 +102,7 @@ async def test_columns_are_added_with_the_settings_of_the_last_and_removed(desk:
 
 
 async def test_the_settings_of_a_column_are_sent(desk: BenchDesk) -> None:
-    await open_tab(desk)
+    await load_and_open(desk)
     desk.find("compare.A.options", QLineEdit).setText("seed=9")
     desk.find("compare.B.seed", QLineEdit).setText("7")
     desk.find("compare.B.options", QLineEdit).setText("temperature=0.3; top_k=5")
@@ -121,7 +121,7 @@ async def test_the_settings_of_a_column_are_sent(desk: BenchDesk) -> None:
 
 
 async def test_an_option_that_does_not_exist_is_named_before_anything_runs(desk: BenchDesk) -> None:
-    await open_tab(desk)
+    await load_and_open(desk)
     desk.find("compare.A.options", QLineEdit).setText("temprature=0.3")
 
     desk.click("compare.run")
@@ -131,7 +131,7 @@ async def test_an_option_that_does_not_exist_is_named_before_anything_runs(desk:
 
 
 async def test_other_load_options_use_the_engine_for_measurements(desk: BenchDesk) -> None:
-    await open_tab(desk)
+    await load_and_open(desk)
     desk.find("compare.B.options", QLineEdit).setText("n_ctx=4096")
     desk.bench_client.answers = [ScriptedAnswer(text="One."), ScriptedAnswer(text="Two.")]
 
@@ -145,7 +145,7 @@ async def test_other_load_options_use_the_engine_for_measurements(desk: BenchDes
 
 
 async def test_a_column_that_cannot_be_loaded_says_why(desk: BenchDesk) -> None:
-    await open_tab(desk)
+    await load_and_open(desk)
     desk.find("compare.A.options", QLineEdit).setText("n_ctx=4096")
     desk.bench_client.load_result = LoadFailure("out_of_ram", "Not enough memory", "It needs more memory.")
 
@@ -157,7 +157,7 @@ async def test_a_column_that_cannot_be_loaded_says_why(desk: BenchDesk) -> None:
 
 
 async def test_stop_keeps_what_has_arrived(desk: BenchDesk) -> None:
-    await open_tab(desk)
+    await load_and_open(desk)
     desk.client.answers = [ScriptedAnswer(text="One two three four five " * 40, tokens_per_second=20)]
     desk.click("compare.run")
     await desk.until(lambda: desk.is_shown("compare.A.text"))
@@ -173,8 +173,8 @@ async def test_stop_keeps_what_has_arrived(desk: BenchDesk) -> None:
 
 
 async def test_a_late_click_on_stop_begins_nothing(desk: BenchDesk) -> None:
-    await open_tab(desk)
-    compared, state = desk.find("compare", CompareTab), desk.parts.services.bench.compare.state
+    await load_and_open(desk)
+    compared, state = desk.find("compare", CompareSection), desk.parts.services.bench.compare.state
     # The test ends this time itself: on a busy machine it would be over before the click.
     compared._ended.setInterval(600_000)
     desk.client.answers = [ScriptedAnswer(text="One two three four five", tokens_per_second=20) for _ in "AB"]
@@ -194,8 +194,8 @@ async def test_a_late_click_on_stop_begins_nothing(desk: BenchDesk) -> None:
 
 
 async def test_thinking_is_offered_only_of_models_that_can(desk: BenchDesk) -> None:
-    desk.click("bench.tab.compare")
-    setup = desk.find("compare", CompareTab)._columns[0].setup
+    desk.open_section("compare")
+    setup = desk.find("compare", CompareSection)._columns[0].setup
     able, unable = ModelChoice("/m/able.gguf", "Able"), ModelChoice("/m/unable.gguf", "Unable", can_think=False)
     setup.set_choices(able.path, (able, unable), ())
     assert desk.is_shown("compare.A.thinking")
@@ -210,7 +210,7 @@ async def test_thinking_is_offered_only_of_models_that_can(desk: BenchDesk) -> N
 async def test_files_are_shown_and_removed(desk: BenchDesk, tmp_path: Path) -> None:
     note = tmp_path / "note & more.txt"
     note.write_text("Buy bread.")
-    await open_tab(desk)
+    await load_and_open(desk)
     desk.click("compare.files")
     desk.find("compare.files.dialog", QFileDialog).filesSelected.emit([str(note)])
     await desk.until(lambda: desk.is_shown("compare.file.0"))
@@ -224,7 +224,7 @@ async def test_files_are_shown_and_removed(desk: BenchDesk, tmp_path: Path) -> N
 
 
 async def test_a_comparison_is_copied_and_saved_as_markdown(desk: BenchDesk, tmp_path: Path) -> None:
-    await open_tab(desk)
+    await load_and_open(desk)
     await compare(desk, "The sky is blue.", "The sky is grey.")
 
     desk.find("compare.export", QAbstractButton).menu()
@@ -237,7 +237,7 @@ async def test_a_comparison_is_copied_and_saved_as_markdown(desk: BenchDesk, tmp
 
 
 async def test_highlights_follow_the_theme(desk: BenchDesk) -> None:
-    await open_tab(desk)
+    await load_and_open(desk)
     await compare(desk, "The sky is blue.", "The sky is grey.")
     for choice in ("light", "dark"):
         app_theme().choose(choice)

@@ -1,14 +1,14 @@
-"""The Quality tab: what to score, and the scores of several models, quants and cache types below each other."""
+"""The quality test: what to score, and the scores of several models, quants and cache types below each other."""
 
 from collections.abc import Callable
 from pathlib import PurePath
 
-from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QWidget
 
 from qwendesk.bench.bench_runs import chosen_file
 from qwendesk.bench.quality_service import QualityPlan, QualityRecord, QualityService, QualityState
 from qwendesk.bench.view.result_table import TextTable
-from qwendesk.bench.view.tab_parts import RunStatus
+from qwendesk.bench.view.run_parts import RunStatus
 from qwendesk.core.model_titles import model_title
 from qwendesk.core.number_format import show_count, show_date, show_decimal
 from qwendesk.core.observed import Observed
@@ -19,9 +19,10 @@ from qwendesk.widgets.bind import bind, bind_field
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.controls import ComboBox
 from qwendesk.widgets.file_dialogs import ask_for_file, ask_where_to_save
-from qwendesk.widgets.layouts import DensitySpacing, FlowLayout, horizontal_group, widget_with
+from qwendesk.widgets.kit import STRETCH, button, column, label, paragraph
+from qwendesk.widgets.layouts import FlowLayout, horizontal_group, widget_with
 from qwendesk.widgets.tasks import window_tasks
-from qwendesk.widgets.text_layout import WrappingLabel
+from qwendesk.widgets.text_layout import ElidedLabel
 
 _CHUNK_LENGTHS = (512, 2048, 8192)
 _CHUNKS = (20, 100, 0)
@@ -29,7 +30,7 @@ _CACHES = ("auto", "f16", "q8_0", "q5_1", "q4_0")
 _BASE_ENDING = ".qdbase"
 
 
-class QualityTab(QWidget):
+class QualitySection(QWidget):
     """Scores the chosen model and shows the scores."""
 
     def __init__(self, quality: QualityService, engine: Observed[EngineState]) -> None:
@@ -37,29 +38,24 @@ class QualityTab(QWidget):
         self._quality, self._tasks = quality, window_tasks()
         self._state = QualityState()
         self._text = self._base = self._save_base = ""
+        self.note = ElidedLabel("quality.note", kind="dim")
         self._run = TextButton(kind="primary")
         self._run.clicked.connect(self._on_run)
         self.corner = horizontal_group(self._run)
-        self._words = WrappingLabel(
+        words = paragraph(
             tr(
                 "Perplexity says how well a model predicts a text: lower is better, but only on the same text. To "
                 "judge a quant or a cache type, save a base with the best one, then compare the others with it: the "
                 "divergence (KLD) is 0 for a model that predicts exactly the same."
-            )
+            ),
+            "lead",
         )
-        self._words.setProperty("kind", "dim")
         self._status = RunStatus("quality")
         self._table = TextTable(
             "quality.table",
             (tr("model"), tr("text"), tr("KV cache"), tr("perplexity"), tr("divergence (KLD)"), tr("same token")),
         )
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(12)
-        DensitySpacing(column)
-        for widget in (self._words, self._make_card(), self._status, self._table):
-            column.addWidget(widget)
-        column.addStretch(1)
+        self.setLayout(column(words, self._make_card(), self._status, self._table, STRETCH, spacing=12))
         self._show_files()
         bind(self, quality.state, self.show_state, every_ms=60)
         bind_field(self, engine, chosen_file, quality.choose)
@@ -83,6 +79,7 @@ class QualityTab(QWidget):
             self._base, self._save_base = state.saved_base, ""
             self._show_files()
         self._state = state
+        self.note.setText(model_title(state.options.model) if state.options is not None else "")
         text = tr("Stop") if state.is_running else tr("Score the text")
         self._run.setText(text)
         self._run.setEnabled(state.options is not None)
@@ -110,7 +107,7 @@ class QualityTab(QWidget):
         self._cache = _combo("quality.cache", tr("KV cache"))
         for kind in _CACHES:
             self._cache.addItem(tr("As the model's options say") if kind == "auto" else kind, kind)
-        self._text_label, self._base_label = QLabel(), QLabel()
+        self._text_label, self._base_label = label(), label()
         rows = (
             (tr("Text"), (self._text_label, *self._buttons("text"))),
             (tr("Base"), (self._base_label, *self._buttons("base"))),
@@ -123,9 +120,7 @@ class QualityTab(QWidget):
         grid.setVerticalSpacing(10)
         grid.setColumnStretch(1, 1)
         for row, (title, widgets) in enumerate(rows):
-            label = QLabel(title)
-            label.setProperty("kind", "dim")
-            grid.addWidget(label, row, 0)
+            grid.addWidget(label(title, "dim"), row, 0)
             line = FlowLayout()
             line.setSpacing(10)
             for widget in widgets:
@@ -148,11 +143,9 @@ class QualityTab(QWidget):
             )
         made = []
         for name, text, tip, run in buttons:
-            button = TextButton(text)
-            button.setProperty("compact", "true")
-            describe(button, f"quality.{name}", text, tip)
-            button.clicked.connect(run)
-            made.append(button)
+            made.append(button(text, f"quality.{name}", tip=tip))
+            made[-1].setProperty("compact", "true")
+            made[-1].clicked.connect(run)
         return made
 
     def _choose_text(self) -> None:

@@ -1,0 +1,187 @@
+"""Make it faster: finds faster load options, and shows what they gain, what they change, and what was tried."""
+
+from PySide6.QtWidgets import QFrame, QWidget
+
+from qwendesk.bench.auto_tune import LONGEST_S, AutoTune, TuneState
+from qwendesk.bench.bench_engine import BenchFailure
+from qwendesk.bench.bench_runs import chosen_file
+from qwendesk.bench.tune_text import changes_sentence, progress_text, result_sentence, tune_lines
+from qwendesk.bench.view.result_table import TextTable
+from qwendesk.bench.view.run_parts import BusyCard, ComparedBars, RunStatus
+from qwendesk.core.everyday_units import rate_text
+from qwendesk.core.model_titles import model_title
+from qwendesk.core.observed import Observed
+from qwendesk.core.options import LoadOptions
+from qwendesk.core.translation import join_sentences, tr
+from qwendesk.engine.state import EngineState
+from qwendesk.widgets.bind import bind, bind_field
+from qwendesk.widgets.buttons import TextButton, describe, restyle
+from qwendesk.widgets.controls import Switch
+from qwendesk.widgets.kit import GAP, STRETCH, Fold, button, card, column, label, paragraph, row
+from qwendesk.widgets.layouts import FlowLayout, horizontal_group, widget_with
+from qwendesk.widgets.tasks import window_tasks
+from qwendesk.widgets.text_layout import ElidedLabel
+
+_GAIN = 3
+
+
+class TuneSection(QWidget):
+    """Tunes the chosen model and shows what was tried and found."""
+
+    def __init__(self, tune: AutoTune, engine: Observed[EngineState]) -> None:
+        super().__init__()
+        self._tune, self._tasks = tune, window_tasks()
+        self.setObjectName("tune")
+        self._state = TuneState()
+        self._chosen: LoadOptions | None = None
+        self._is_kept = False
+        """Whether the user keeps their own settings instead of what was found."""
+        self.note = ElidedLabel("tune.note", kind="dim")
+        self._run = TextButton()
+        self._run.clicked.connect(self.begin)
+        self.corner = horizontal_group(self._run)
+        self._words = paragraph(kind="lead", name="tune.words")
+        self._status = RunStatus("tune")
+        self._busy = BusyCard("tune", tr("Stop and take the best so far"))
+        self._busy.stop_asked.connect(tune.stop)
+        self._busy.ended.connect(self._show_all)
+        self._result_card = self._make_result()
+        self._choice = self._make_choice()
+        self._table = TextTable(
+            "tune.table", (tr("Setting"), tr("Answers, tok/s"), tr("Prompts, tok/s"), tr("Against yours"))
+        )
+        self._tried = Fold("tune.tried", tr("What was tried"), self._table)
+        self.setLayout(
+            column(
+                self._words, self._status, self._busy, self._result_card, self._choice, self._tried, STRETCH,
+                spacing=GAP,
+            )
+        )  # fmt: skip
+        bind(self, tune.state, self.show_state, every_ms=60)
+        bind_field(self, engine, chosen_file, self.set_model)
+
+    @property
+    def state(self) -> TuneState:
+        """The state that is shown."""
+        return self._state
+
+    def set_model(self, chosen: LoadOptions | None) -> None:
+        """Show which model the next run tunes; None if none is chosen."""
+        self._chosen = chosen
+        self._show_all()
+
+    def begin(self) -> None:
+        """Tune the chosen model."""
+        if self._chosen is not None:
+            self._tasks.start(self._tune.run(self._chosen, may_change_answers=self._switch.isChecked()))
+
+    def show_state(self, state: TuneState) -> None:
+        self._is_kept = self._is_kept and not state.is_running
+        has_begun = state.is_running and not self._busy.is_wanted
+        self._state = state
+        self._busy.show_running(is_running=state.is_running)
+        self._show_all()
+        if has_begun and self.isVisible():
+            self._busy.focus_stop()
+
+    def _make_result(self) -> QFrame:
+        self._result = paragraph(kind="result", name="tune.result", selectable=True)
+        self._bars = ComparedBars("tune")
+        self._changes = paragraph(kind="body", name="tune.changes", selectable=True)
+        self._use = button(tr("Use these"), "tune.use", kind="primary", tip=tr("Save them as the profile “Auto-tuned”"))
+        self._use.clicked.connect(self._on_use)
+        self._keep = button(tr("Keep mine"), "tune.keep", tip=tr("Change nothing"))
+        self._keep.clicked.connect(self._on_keep)
+        buttons = FlowLayout()
+        for each in (self._use, self._keep):
+            restyle(each, "big", "true")
+            buttons.addWidget(each)
+        self._buttons = widget_with(buttons)
+        return card(column(self._result, self._bars, self._changes, self._buttons, spacing=12), "hero")
+
+    def _make_choice(self) -> QWidget:
+        self._switch = Switch()
+        text = tr("Also try a smaller chat memory (q8_0)")
+        describe(self._switch, "tune.cache", text, tr("Answers change a little, and formulas in long chats may suffer"))
+        words = label(text)
+        words.setBuddy(self._switch)
+        return widget_with(row(self._switch, words, STRETCH))
+
+    def _on_use(self) -> None:
+        self._run.setFocus()
+        self._use.setEnabled(False)
+        self._tasks.start(self._tune.use())
+
+    def _on_keep(self) -> None:
+        self._run.setFocus()
+        self._is_kept = True
+        self._show_all()
+
+    def _show_all(self) -> None:
+        state, is_busy = self._state, self._busy.is_wanted
+        model = state.options.model if state.options is not None and (is_busy or state.trials) else ""
+        chosen = self._chosen.model if self._chosen is not None else ""
+        self.note.setText(model_title(model or chosen) if model or chosen else "")
+        self._words.setText(_words(self._chosen))
+        self._words.setVisible(state.options is None and not is_busy)
+        self._choice.setVisible(not is_busy)
+        self._run.setVisible(not is_busy)
+        text = tr("Tune again") if state.options is not None else tr("Tune")
+        self._run.setText(text)
+        self._run.setEnabled(self._chosen is not None)
+        describe(self._run, "tune.run", text, tr("Find faster load options for the chosen model"))
+        restyle(self._run, "kind", "" if state.options is not None else "primary")
+        if state.is_running:
+            fraction = 1 - state.left_s / LONGEST_S
+            self._busy.show_progress(join_sentences(tr("Tuning."), progress_text(state)), fraction)
+        if state.failure and not is_busy:
+            self._status.show_failure(BenchFailure("", state.failure))
+        else:
+            self._status.show_nothing()
+        self._show_result(is_busy=is_busy)
+        self._show_tried()
+        if not is_busy and self._busy.has_focus:
+            (self._run if self._buttons.isHidden() else self._use).setFocus()
+        self._busy.setVisible(is_busy)
+
+    def _show_result(self, *, is_busy: bool) -> None:
+        state = self._state
+        sentence, own, found = result_sentence(state), state.own, state.found
+        self._result_card.setVisible(bool(sentence) and not is_busy)
+        self._result.setText(sentence)
+        if own is not None and own.speed is not None and found is not None and found.speed is not None:
+            before, after = own.speed.decode.median, found.speed.decode.median
+            self._bars.show_pairs((tr("Now"), before, rate_text(before)), (tr("Found"), after, rate_text(after)))
+        self._bars.setVisible(found is not None)
+        changes = changes_sentence(state)
+        if state.is_saved:
+            changes = join_sentences(changes, tr("Saved as the profile “Auto-tuned”."))
+        elif self._is_kept:
+            changes = join_sentences(changes, tr("You kept your settings."))
+        self._changes.setText(changes)
+        self._changes.setVisible(bool(changes))
+        is_open = bool(sentence) and found is not None and not state.is_saved and not self._is_kept
+        self._buttons.setVisible(is_open)
+        self._use.setEnabled(is_open)
+
+    def _show_tried(self) -> None:
+        lines = tune_lines(self._state)
+        self._tried.setVisible(bool(lines))
+        numbered = enumerate(lines, 1)
+        self._table.show_lines([(f"{number}. {x.name}", x.answer, x.prompt, x.remark) for number, x in numbered])
+        for place, line in enumerate(lines):
+            self._table.set_kind(place, _GAIN, "good" if line.is_found else "dim")
+
+
+def _words(chosen: LoadOptions | None) -> str:
+    if chosen is None:
+        return tr(
+            "Choose a model on this PC at the top of the window. The fastest load options for it are found here. Of a "
+            "model on a server, the server decides them."
+        )
+    return tr(
+        "Tries settings of {0} one by one, and shows what is faster. Nothing changes until you choose. What doesn't "
+        "fit into memory isn't tried, and chats stay as long as they are. The model is unloaded from the chat "
+        "meanwhile.",
+        model_title(chosen.model),
+    )
