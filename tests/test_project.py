@@ -99,9 +99,6 @@ OWN_BUILDERS = {
     "mcp/view/server_line.py",
     "meters/view/meter_bar.py",
     "models/view/download_row.py",
-    "server/view/address_card.py",
-    "server/view/programs_card.py",
-    "widgets/rows/titled_card.py",
 }
 LABEL_BUILDER = re.compile(r"def _\w*label\w*\(.*-> (QLabel|WrappingLabel):", re.MULTILINE)
 

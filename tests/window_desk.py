@@ -12,8 +12,10 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QPlainTextE
 
 from qwendesk.app.parts import Parts
 from qwendesk.app.window.main_window import MainWindow
+from qwendesk.chat.view.composer.tools_menu import ToolsMenu
 from qwendesk.chat.view.thread.assistant_message import AssistantMessage
 from qwendesk.engine.state import Phase
+from qwendesk.widgets.controls import Switch
 from tests.fakes.engine import FakeEngineClient
 
 WidgetT = TypeVar("WidgetT", bound=QWidget)
@@ -61,6 +63,17 @@ class Desk:
         assert button.isVisible(), f"{name} is not on screen"
         assert button.isEnabled(), f"{name} is disabled"
         QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+
+    def open_tools(self) -> ToolsMenu:
+        """Open the menu of tools of the message field."""
+        self.find("composer.tools", QAbstractButton).click()
+        return self.find("composer.menu.tools", ToolsMenu)
+
+    def choose_tool(self, name: str) -> None:
+        """Switch a tool in that menu, and close it."""
+        menu = self.open_tools()
+        self.find(f"composer.tools.{name}", Switch).click()
+        menu.close()
 
     def press(self, key: Qt.Key, modifier: Qt.KeyboardModifier = _NO_MODIFIER) -> None:
         """A key, where the focus is."""

@@ -240,7 +240,7 @@ class Parts(Owner):
         from qwendesk.server.view.server_page import ServerPage, ServeTab  # noqa: PLC0415
 
         app, navigation = self.services, self.navigation
-        serve = ServeTab(self._server_switch, app.setups, app.settings.state)
+        serve = ServeTab(self._server_switch, app.setups, app.settings.state, app.engine.observed, navigation)
         return ServerPage(
             serve, EnginesTab(app.remote, app.engine.observed, navigation), app.outgrown.state, navigation
         )
@@ -260,20 +260,17 @@ class Parts(Owner):
         )
 
         app, models, meters = self.services, self.services.models, self.services.meters.service.state
-        network: list[TitledCard] = [FoldersSection(models.library), TokenSection(models.token, models.network)]
-        if app.app_updates is not None:
-            network.append(UpdatesSection(app.app_updates))
         cards: dict[str, list[TitledCard]] = {
-            "Network": network,
-            "Web search": [
-                SearchKeySection(SearchKeyService()),
+            "Models": [FoldersSection(models.library)],
+            "Network": [TokenSection(models.token, models.network)],
+            "Web search": [SearchKeySection(SearchKeyService())],
+            "Tools": [
                 ServersSection(app.mcp),
                 ConsentsSection(app.toolbox, app.chat.chat_list.title_of),
                 NotesSection(app.notes),
             ],
-            "Games and other programs": [
-                ProgramsSection(app.game_mode, app.settings.state, app.engine.observed, meters)
-            ],
+            "Games": [ProgramsSection(app.game_mode, app.settings.state, app.engine.observed, meters)],
+            "Updates": [UpdatesSection(app.app_updates)] if app.app_updates is not None else [],
         }
         return SettingsPage(
             app.settings, app.privacy, cards, lambda: missing_tray_remark(app.settings.options), self.navigation

@@ -17,7 +17,7 @@ from qwendesk.core.translation import tr
 from qwendesk.engines.engine_choice import preferred_engine
 from qwendesk.engines.load_decision import facts_for
 from qwendesk.hub.gguf import first_shard
-from qwendesk.server.access import KEY_VARIABLE, given_key
+from qwendesk.server.access import KEY_VARIABLE, as_origins, given_key
 from qwendesk.server.certificates import Certificate
 from qwendesk.server.served_models import ServedModels
 from qwendesk.server.service import USUAL_PORT, ServerOptions, ServerState, default_key_file
@@ -140,7 +140,7 @@ def _server_options(options: argparse.Namespace) -> ServerOptions:
         host=options.host,
         port=options.port,
         key_file=options.key_file.absolute() if options.key_file is not None else None,
-        origins=tuple(origin.rstrip("/") for origin in options.origins),
+        origins=as_origins(options.origins),
         certificate=certificate,
         most_waiting=options.waiting,
     )

@@ -11,9 +11,9 @@ import msgspec
 from qwendesk.core.settings import Setting
 from qwendesk.core.units import GIB, MIB
 
-_LOOK, _NETWORK, _MEMORY, _STARTING = "Look", "Network", "Memory", "Starting and closing"
-_SEARCH = "Web search"
-_CHATS, _GAMES, _ENGINE, _SERVER = "Chats", "Games and other programs", "Engine", "Server"
+# The sections of the settings page; `settings/view/settings_page.py` has their order.
+_LOOK, _CHATS, _MODELS, _NETWORK, _SEARCH = "Appearance", "Chats", "Models", "Network", "Web search"
+_GAMES, _STARTING, _SERVER, _UPDATES = "Games", "Start", "Server", "Updates"
 
 GameAction = Literal["unload", "experts", "keep"]
 """The action for the model while a program runs: unload it, move its experts to the CPU, or leave it."""
@@ -129,7 +129,7 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
             "Once a week, ask Hugging Face which files of the models on For this PC are new, replaced or removed, and "
             "which new models their uploaders have, and GitHub for a newer llama.cpp. Not on a connection that the "
             "system calls metered.",
-            _NETWORK,
+            _UPDATES,
             basic=True,
         ),
     ] = False
@@ -202,7 +202,7 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
             "Reserve for games and other apps",
             "",
             "How much VRAM to leave free on each GPU.",
-            _MEMORY,
+            _MODELS,
             unit="GB",
             low=0,
             high=256,
@@ -305,7 +305,7 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
             "Engine",
             "",
             "The engine that runs models. Choose one on the Engine page.",
-            _ENGINE,
+            _MODELS,
             page="engine",
         ),
     ] = ""
@@ -315,7 +315,7 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
             "Engine for NVIDIA cards",
             "",
             "Whether to download NVIDIA's CUDA engine when this PC can use it.",
-            _ENGINE,
+            _MODELS,
             choice_help={
                 "ask": "Offers it after each start. Started by run.cmd, it is downloaded unless you entered another "
                 "ENGINE than auto or cuda.",
@@ -372,6 +372,21 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
             page="server",
         ),
     ] = False
+    # Ollama's OLLAMA_ORIGINS and llama-server's --cors-origins; LM Studio's "Enable CORS" allows all.
+    server_origins: Annotated[
+        tuple[str, ...],
+        Setting(
+            "Allowed web origins",
+            "",
+            "Addresses of web pages and browser extensions that may use the server (CORS, OLLAMA_ORIGINS). They need "
+            "its key too. * allows all.",
+            _SERVER,
+            pattern=r"\*|[A-Za-z][A-Za-z0-9+.-]*://[^\s/]+/?",
+            example="addresses such as http://localhost:3000, without a path",
+            placeholder="http://localhost:3000; https://example.com",
+            basic=True,
+        ),
+    ] = ()
 
     @property
     def reserve_bytes(self) -> int:

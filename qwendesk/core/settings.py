@@ -35,7 +35,7 @@ class Setting(msgspec.Struct, frozen=True):
     high: float | None = None
     source: str = ""
     pattern: str = ""
-    """Regular expression that must match the whole text; "" allows any text."""
+    """Regular expression that must match the whole text, or each text of a list; "" allows any text."""
     example: str = ""
     """Description of a valid text; required with a pattern."""
     placeholder: str = ""
@@ -119,9 +119,13 @@ def parse(entry: Entry, text: str) -> Any:
 
 
 def check(entry: Entry, value: Any) -> None:
-    """Raise BadOption for a number out of range or that is none, and a text that does not match the pattern."""
-    if isinstance(value, str) and entry.setting.pattern and re.fullmatch(entry.setting.pattern, value) is None:
-        raise _bad_value(entry, value)
+    """Raise BadOption for a number out of range or that is none, and a text that does not match the pattern.
+
+    Each text of a list must match it.
+    """
+    for text in value if isinstance(value, tuple) else (value,):
+        if isinstance(text, str) and entry.setting.pattern and re.fullmatch(entry.setting.pattern, text) is None:
+            raise _bad_value(entry, text)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return
     low, high = entry.setting.low, entry.setting.high
@@ -151,7 +155,8 @@ def accepted_values(entry: Entry) -> str:
         if entry.setting.minus_one:
             words.append(tr("-1 ({0})", tr(entry.setting.minus_one)))
     elif not words:
-        words.append(tr("a list") if typing.get_origin(entry.type) is tuple else tr(entry.setting.example or "text"))
+        usual = mark("a list") if typing.get_origin(entry.type) is tuple else mark("text")
+        words.append(tr(entry.setting.example or usual))
     return "; ".join(words)
 
 

@@ -83,10 +83,11 @@ class ToolChoice(msgspec.Struct, frozen=True):
 
     title: str
     promise: str
-    """Effects that they may have."""
+    """What they do and send, in a few words."""
     names: tuple[str, ...]
     n_tokens: int
     """About how many tokens of the prompt they take."""
+    icon: str = "tool"
     needs_folder: bool = False
     obstacle: str = ""
     """Reason why they can't be switched on, as a sentence; "" if they can."""

@@ -6,7 +6,7 @@ import os
 import secrets
 import stat
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -26,6 +26,11 @@ class ServerKey(msgspec.Struct, frozen=True):
     key: str
     name: str
     """Name of the key, for the list of requests."""
+
+
+def as_origins(addresses: Iterable[str]) -> tuple[str, ...]:
+    """Return addresses of web pages as browsers send them: in lower case, without a slash at the end."""
+    return tuple(address.rstrip("/").lower() for address in addresses)
 
 
 def read_keys(path: Path) -> tuple[ServerKey, ...]:
@@ -80,6 +85,11 @@ def matching_key(keys: tuple[ServerKey, ...], sent: str) -> ServerKey | None:
     return found
 
 
+def masked_key(key: str) -> str:
+    """Return a key as it is shown: its beginning and its last characters; "" gives the hidden characters alone."""
+    return f"{key[:3]}••••••••{key[-4:]}"
+
+
 def _new_key() -> str:
     return f"qd-{secrets.token_urlsafe(24)}"
 
@@ -109,7 +119,10 @@ class Access(msgspec.Struct, frozen=True):
     host_names: tuple[str, ...] = ()
     """Names of this server beside localhost and addresses in numbers."""
     origins: tuple[str, ...] = ()
-    """Web pages that may use the server, such as "https://example.com"."""
+    """Web pages that may use the server, such as "https://example.com"; "*" for all."""
+
+    def allows(self, origin: str) -> bool:
+        return origin in self.origins or "*" in self.origins
 
     def check_host(self, host: str) -> None:
         """Raise Refused if a browser was led here by another name.
@@ -126,8 +139,11 @@ class Access(msgspec.Struct, frozen=True):
 
     def check_origin(self, origin: str) -> None:
         """Raise Refused for a request by a web page that is not on the list."""
-        if origin and origin not in self.origins:
-            sentence = f"Web pages from {origin} may not use this server. Start it with --allow-origin {origin}."
+        if origin and not self.allows(origin):
+            sentence = (
+                f"Web pages from {origin} may not use this server. Add {origin} to Allowed web origins in QwenDesk's "
+                f"settings, or start the server with --allow-origin {origin}."
+            )
             raise Refused(403, sentence, code="origin_not_allowed")
 
     def client_of(self, path: str, headers: Mapping[str, str]) -> ServerKey | None:

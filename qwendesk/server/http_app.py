@@ -225,6 +225,10 @@ class HttpApp:
             shutdown_timeout=shutdown_s,
         )
 
+    def allow_origins(self, origins: tuple[str, ...]) -> None:
+        """Let these web pages use the server from now on, and no others."""
+        self._access = msgspec.structs.replace(self._access, origins=origins)
+
     def connect(self, make_connection: Callable[[], RequestHandler]) -> RequestHandler:
         """Make a new connection, which is closed if no request comes in time."""
         connection = make_connection()
@@ -265,7 +269,7 @@ class HttpApp:
         if FIELDS in request and response.status == 200 and (ignored := request[FIELDS].ignored()):
             response.headers[_IGNORED] = ignored
         origin = request.headers.get("Origin", "")
-        if origin and origin in self._access.origins:
+        if origin and self._access.allows(origin):
             response.headers["Access-Control-Allow-Origin"] = origin
             response.headers["Access-Control-Expose-Headers"] = _IGNORED
             response.headers["Vary"] = "Origin"

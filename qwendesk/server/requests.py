@@ -133,6 +133,10 @@ class RequestLog:
         if task is not None:
             task.cancel()
 
+    def clear_ended(self) -> None:
+        """Forget the requests that have ended."""
+        self.observed.set(tuple(each for each in self.observed.value if each.is_running))
+
     def stop_all(self) -> None:
         for request_id in tuple(self._tasks):
             self.stop(request_id)

@@ -46,7 +46,7 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     key_file: Path | None = None
     """None for the one in the app's folder of settings."""
     origins: tuple[str, ...] = ()
-    """Web pages that may use the server."""
+    """Web pages that may use the server, as browsers name them."""
     certificate: Certificate | None = None
     """None makes one where one is needed."""
     most_waiting: int = 16
@@ -108,6 +108,7 @@ class ServerService:
         self.models = models
         self.observed = Observed(ServerState())
         self.requests = RequestLog()
+        self._app: HttpApp | None = None
         self._runner: web.AppRunner | None = None
         self._listeners: list[asyncio.Server] = []
         self._lock = asyncio.Lock()
@@ -119,6 +120,11 @@ class ServerService:
     def serve_models(self, models: ServedModels) -> None:
         """Serve these models from the next start of the server on."""
         self.models = models
+
+    def allow_origins(self, origins: tuple[str, ...]) -> None:
+        """Let these web pages use the server that runs. Its next start takes those of its options."""
+        if self._app is not None:
+            self._app.allow_origins(origins)
 
     async def start(self, options: ServerOptions) -> ServerState:
         """Start the server, after stopping the one that runs. Raise QwenDeskError if that isn't possible."""
@@ -144,7 +150,7 @@ class ServerService:
         certificate = await asyncio.to_thread(_certificate, options)
         context = None if certificate is None else await asyncio.to_thread(certificate.context)
         fingerprint = "" if certificate is None else await asyncio.to_thread(certificate.fingerprint)
-        app = self._make_app(options, keys)
+        app = self._app = self._make_app(options, keys)
         self._runner = app.runner(shutdown_s=_STOP_S)
         await self._runner.setup()
         main = context if options.certificate is not None or options.needs_certificate else None
@@ -165,7 +171,7 @@ class ServerService:
         listeners, self._listeners = self._listeners, []
         for listener in listeners:
             listener.close()
-        runner, self._runner = self._runner, None
+        runner, self._runner, self._app = self._runner, None, None
         try:
             if runner is not None:
                 await asyncio.shield(runner.cleanup())

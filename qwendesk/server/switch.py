@@ -10,7 +10,7 @@ from qwendesk.core.app_options import AppOptions
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
-from qwendesk.server.access import KEY_VARIABLE, given_key, renew_key
+from qwendesk.server.access import KEY_VARIABLE, as_origins, given_key, renew_key
 from qwendesk.server.service import PortNotUsable, ServerOptions, ServerService, default_key_file
 from qwendesk.server.setups.programs import USUAL_CONTEXT, Target
 from qwendesk.settings.service import SettingsService
@@ -30,6 +30,7 @@ class ServerSwitch:
     def __init__(self, server: ServerService, settings: SettingsService) -> None:
         self.server, self._settings = server, settings
         self.observed = Observed(SwitchState())
+        settings.subscribe(lambda options: server.allow_origins(as_origins(options.server_origins)))
 
     @property
     def options(self) -> AppOptions:
@@ -42,7 +43,10 @@ class ServerSwitch:
         try:
             if options.serve:
                 network_port = options.server_port + 1 if options.serve_network else None
-                await self.server.start(ServerOptions(port=options.server_port, network_port=network_port))
+                origins = as_origins(options.server_origins)
+                await self.server.start(
+                    ServerOptions(port=options.server_port, network_port=network_port, origins=origins)
+                )
             else:
                 await self.server.stop()
         except PortNotUsable:

@@ -50,7 +50,7 @@ def web_tools(app: Observed[AppOptions], internet: "Internet | None" = None) -> 
         Tool(
             name="web_search",
             title=mark("Web search"),
-            promise=mark("Sends words to the search service that you chose in Settings, after you have seen them."),
+            promise=mark("Looks things up. You see each search before it's sent."),
             description="Search the web. Gives titles, addresses and short excerpts. The user sees each search.",
             parameters={
                 "type": "object",
@@ -67,9 +67,7 @@ def web_tools(app: Observed[AppOptions], internet: "Internet | None" = None) -> 
         Tool(
             name="read_page",
             title=mark("Read page"),
-            promise=mark(
-                "Reads a page of the Internet, after you have seen its address. Never on this PC or in your network."
-            ),
+            promise=mark("Opens a web page. You see each address first."),
             description="Read a page of the Internet, a text or a PDF by its address. The user sees each address.",
             parameters={
                 "type": "object",
@@ -102,7 +100,7 @@ def clock(now: Callable[[], datetime.datetime] = _now) -> Tool:
     return Tool(
         name="current_time",
         title=mark("Clock"),
-        promise=mark("Tells the model the date, the time and the time zone of this PC."),
+        promise=mark("Knows today's date and time."),
         description="The current date and time, with weekday and time zone.",
         parameters={"type": "object", "properties": {}},
         effect="nothing",

@@ -45,7 +45,7 @@ async def _run(arguments: Arguments, _context: CallContext) -> str:
 CALCULATOR = Tool(
     name="calculate",
     title=mark("Calculator"),
-    promise=mark("Calculates what the model asks for, on this PC."),
+    promise=mark("Exact sums instead of guesses."),
     description=(
         "Calculate an expression exactly: + - * / // % ** !, 50% of 200, parentheses, sqrt, abs, round (a half goes to "
         "the even digit), min, max, factorial, gcd, and floating-point functions such as sin (radians), log and exp. "

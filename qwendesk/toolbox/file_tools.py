@@ -121,7 +121,7 @@ def _read_text(access: FolderAccess, path: Path, name: str) -> str:
 
 
 _GROUP = mark("Read files")
-_PROMISE = mark("Reads in the folders that you picked for this chat. Never outside, and no hidden or secret files.")
+_PROMISE = mark("Answers from your folder, with sources.")
 
 
 def file_tools(indexes: FolderIndexes) -> tuple[Tool, ...]:
@@ -242,9 +242,7 @@ def edit_file(history: EditHistory | None = None) -> Tool:
     return Tool(
         name="edit_file",
         title=mark("Edit files"),
-        promise=mark(
-            "Changes text files in the folders that you picked for this chat, after you have seen each change."
-        ),
+        promise=mark("Changes files in your folder. You see each change first."),
         description=(
             "Replace one passage of a text file of the user. The passage must occur exactly once. To make a new file, "
             "give an empty passage. The user sees the change and may refuse it."

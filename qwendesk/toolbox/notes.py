@@ -111,10 +111,7 @@ def valid_note(text: str) -> str:
 
 
 _GROUP = mark("Notes")
-_PROMISE = mark(
-    "Keeps short notes about you for later chats, each after you have seen it. They are in the settings. Not in "
-    "incognito chats."
-)
+_PROMISE = mark("Remembers across chats what you allow it to. Not in incognito chats.")
 _INCOGNITO = "This chat is incognito: notes are neither kept nor read in it."
 
 

@@ -38,7 +38,7 @@ def run_python(find: Callable[[], Awaitable[Sandbox | str]] | None = None) -> To
     return Tool(
         name="run_python",
         title=mark("Run Python"),
-        promise=mark("Runs a script that you have seen: without your files, without a network, for a minute at most."),
+        promise=mark("Runs scripts that you have seen, without your files or a network."),
         description=(
             "Run a Python 3 script of your own, for calculations and checks, and get what it prints, errors included. "
             "It has no network and no files of the user. Its current folder is empty at first, and gone at the end. "

@@ -292,6 +292,7 @@ class ToolService:
             promise=tr(first.promise),
             names=tuple(dict.fromkeys(tool.switch or tool.name for tool in group)),
             n_tokens=sum(len(_definition(tool)) for tool in group) // _CHARACTERS_PER_TOKEN,
+            icon=first.icon,
             needs_folder=first.needs_folder,
             obstacle=tr("Being tried on this PC…") if is_untried else self.obstacles.value.get(first.name, ""),
         )

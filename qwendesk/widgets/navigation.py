@@ -19,7 +19,7 @@ class Navigation(QObject):
     chat_asked = Signal()
     """Show the chat, with the focus in its message field."""
     settings_asked = Signal(str)
-    """Show a section of the settings page: "token", "folders", "games" or "privacy"."""
+    """Show a section of the settings page: "token", "folders", "games", "mcp", "server" or "privacy"."""
     models_tab_asked = Signal(str)
     """Show a tab of the Models page."""
     bench_section_asked = Signal(str)

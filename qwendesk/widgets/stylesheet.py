@@ -107,6 +107,13 @@ QFrame[kind="settingrow"] { background: transparent; border: none; }
 QLabel[kind="key"] {
     background: @chip_plain; color: @text_dim; border-radius: 6px; padding: 2px 8px; font-size: @12;
 }
+QListWidget[kind="sections"] { background: transparent; border: none; outline: none; }
+QListWidget[kind="sections"]::item {
+    border: 1px solid transparent; border-radius: 10px; padding: @s4 10px; color: @text_dim;
+}
+QListWidget[kind="sections"]::item:hover { background: @hover; color: @text; }
+QListWidget[kind="sections"]::item:selected { background: @pill_on; color: @text; }
+QListWidget[kind="sections"]::item:selected:focus { border: 1px solid @focus; }
 QListWidget[kind="palette"] { background: transparent; border: none; outline: none; }
 QListWidget[kind="palette"]::item { border: 1px solid transparent; border-radius: 8px; }
 QListWidget[kind="palette"]::item:hover { background: @card_hover; }
@@ -225,6 +232,15 @@ QLineEdit[kind="rename"] {
 QToolButton[kind="framed"] { background: @card; border: 1px solid @border; border-radius: 8px; }
 QToolButton[kind="framed"]:hover { background: @card_hover; }
 QToolButton[kind="framed"]:focus, QToolButton[kind="round"]:focus { border: 1px solid @focus; }
+QFrame[kind="menurow"] { background: transparent; border: 1px solid transparent; border-radius: 10px; }
+QFrame[kind="menurow"]:hover { background: @card_hover; }
+QFrame[kind="menurow"][first="true"] { background: @pill_on; }
+QWidget[kind="clear"] { background: transparent; }
+QPushButton[kind="menurow"] {
+    background: transparent; border: 1px solid transparent; text-align: left; padding: @s7 12px;
+}
+QPushButton[kind="menurow"]:hover { background: @card_hover; }
+QPushButton[kind="menurow"]:focus { border: 1px solid @focus; }
 QFrame[kind="toast"] { background: @card; border: 1px solid @border; border-radius: 10px; }
 
 QFrame[kind="composer"] { background: @field; border: 1px solid @border; border-radius: 16px; }

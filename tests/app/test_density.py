@@ -80,7 +80,7 @@ async def test_no_text_is_cut_off(desk: Desk, keeper: ThemeKeeper, density: Dens
 
 async def test_compact_density_moves_rows_closer_and_back(desk: Desk, keeper: ThemeKeeper) -> None:
     desk.window.show_page("settings")
-    row = desk.find("settings.look.theme.row", QWidget)
+    row = desk.find("settings.appearance.theme.row", QWidget)
     rows = desk.parts.chats.sidebar.list.itemDelegate()
     bar, top = desk.window.meter_bar, desk.window.top_bar
 

@@ -39,7 +39,7 @@ _ENGLISH_YET = (
     "inspector.load.sentence",  # made by engines/pending_load.py
     "inspector.load.unloaded",  # names a model file
     "command.text",  # examples of commands
-    "settings.look.language",  # each language in its own words
+    "settings.appearance.language",  # each language in its own words
     "help",  # the guide's pages
     "inspector.system.kept > QListView",  # the prompts that come with the app
     "serve.program.continue",  # the name of a program that is also a word

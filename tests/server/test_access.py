@@ -4,10 +4,11 @@ import stat
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from qwendesk.core.errors import QwenDeskError
-from qwendesk.server.access import KEY_VARIABLE, Access, ServerKey, program_name, read_keys, renew_key
+from qwendesk.server.access import KEY_VARIABLE, Access, ServerKey, as_origins, program_name, read_keys, renew_key
 from qwendesk.server.refusals import Refused
 
 ACCESS = Access((ServerKey("qd-0123456789abcdef", "mine"),), ("my-pc",), ("https://example.com",))
@@ -35,6 +36,13 @@ def test_web_pages_need_to_be_on_the_list() -> None:
     for origin in ("https://evil.example", "null", "http://example.com", "http://localhost:3000"):
         with pytest.raises(Refused):
             ACCESS.check_origin(origin)
+
+
+def test_all_web_pages_may_be_let_in_and_addresses_are_taken_as_people_paste_them() -> None:
+    everyone = msgspec.structs.replace(ACCESS, origins=as_origins(["*"]))
+    for origin in ("https://evil.example", "null", "chrome-extension://abcdef"):
+        everyone.check_origin(origin)
+    assert as_origins(["https://Example.COM/", "app://obsidian.md"]) == ("https://example.com", "app://obsidian.md")
 
 
 def test_the_key_comes_in_either_header() -> None:

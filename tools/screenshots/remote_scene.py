@@ -4,7 +4,6 @@ import tempfile
 from collections.abc import Collection
 from pathlib import Path
 
-from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QAbstractButton
 
 from qwendesk.app.parts import Parts, build
@@ -52,10 +51,7 @@ async def _chat(parts: Parts, server: LlamaServer, proxy: UrgingProxy) -> None:
         picture = Path(folder) / "shape.png"
         ShapePicture("red", "circle", "white", 128).draw().save(picture)
         await parts.chat.send("What is in this picture?", (picture,))
-        action = parts.window.findChild(QAction, "composer.tools.current_time")
-        if action is None:
-            raise LookupError("the clock isn't among the tools")
-        action.trigger()
+        parts.window.chat_page.composer.tools.choice.chosen.emit(("current_time",))
         await parts.chat.send("What time is it?")
         await settle()
 

@@ -99,6 +99,7 @@ class ChatView(QObject):
         self.sources = SourceOpener(self.page.thread_view.intents.sources, chat, self.page)
         self.sidebar.calls_asked.connect(self._show_call_log)
         self.page.composer.tools.choice.calls_asked.connect(self._show_call_log)
+        self.page.composer.tools.choice.settings_asked.connect(lambda: navigation.settings_asked.emit("mcp"))
         self.page.add_above(BranchNote(chat, chat_list))
         BranchFinder(self.page.thread_view.intents, chat, chat_list)
         self._is_first_start = False

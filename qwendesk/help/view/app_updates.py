@@ -24,17 +24,17 @@ class UpdatesSection(TitledCard):
     """Says which version this is and which is newer, and checks when asked."""
 
     def __init__(self, updates: AppUpdates) -> None:
-        super().__init__("settings.updates", tr("Version"), _WORDS)
+        super().__init__("settings.version", tr("Version"), _WORDS)
         self._status, self._notes = QLabel(), QLabel()
-        self._status.setObjectName("settings.updates.status")
-        self._notes.setObjectName("settings.updates.notes")
+        self._status.setObjectName("settings.version.status")
+        self._notes.setObjectName("settings.version.notes")
         self._notes.setProperty("kind", "small")
         # A long word, such as an address, is cut off and doesn't widen the page.
         self._notes.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self._check, self._page = TextButton(tr("Check for updates")), TextButton(tr("Open download page"))
         tip = tr("Ask whether there is a newer version of QwenDesk. Nothing is installed.")
-        describe(self._check, "settings.updates.check", self._check.text(), tip)
-        describe(self._page, "settings.updates.page", self._page.text(), tr("Open the page in your browser"))
+        describe(self._check, "settings.version.check", self._check.text(), tip)
+        describe(self._page, "settings.version.page", self._page.text(), tr("Open the page in your browser"))
         self._check.clicked.connect(updates.check)
         self._page.clicked.connect(lambda: _open_page(updates))
         buttons = QHBoxLayout()

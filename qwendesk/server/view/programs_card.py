@@ -7,22 +7,25 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QPlainTextEdit, QSizePolicy, QWidget
 
 from qwendesk.core.processes import own_command
 from qwendesk.core.translation import tr
+from qwendesk.server.access import masked_key
 from qwendesk.server.setups.programs import Program, Target
 from qwendesk.server.setups.service import SetupPhase, SetupState
 from qwendesk.widgets.buttons import TextButton, describe, restyle
-from qwendesk.widgets.kit import rule
-from qwendesk.widgets.layouts import FlowLayout, ResponsivePairLayout, widget_with
+from qwendesk.widgets.kit import LIST_PADDING, STRETCH, button, column, label, paragraph, row
+from qwendesk.widgets.layouts import EqualColumnsLayout, FlowLayout, widget_with
 from qwendesk.widgets.question_dialog import Dialog
 
 _SIZE = (620, 520)
+# Least width of a program's card, and gap between two, in pixels.
+_NARROWEST, _GAP = 280, 8
 
 
-class ProgramsCard(QFrame):
-    """Its signals carry the id of a program."""
+class ProgramsCard(QWidget):
+    """A small card for each program. Its signals carry the id of a program."""
 
     setup_asked = Signal(str)
     trial_asked = Signal(str)
@@ -30,24 +33,15 @@ class ProgramsCard(QFrame):
 
     def __init__(self, states: Sequence[SetupState]) -> None:
         super().__init__()
-        self.setProperty("kind", "modelcard")
         self.setObjectName("serve.programs")
-        title = QLabel(tr("Programs"))
-        title.setProperty("kind", "heading")
-        self._hint = QLabel(tr("Switch the server on to use them."))
-        self._hint.setProperty("kind", "small")
-        self._hint.setObjectName("serve.programs.hint")
-        self._hint.setWordWrap(True)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(18, 12, 18, 14)
-        column.setSpacing(6)
-        column.addWidget(title)
-        column.addWidget(self._hint)
-        self._lines: dict[str, ProgramLine] = {}
-        for state in states:
-            line = self._lines[state.program.id] = self._line(state)
-            column.addWidget(line)
-        column.addStretch(1)
+        self._hint = label(tr("Turn the server on to use them."), "dim", name="serve.programs.hint", wraps=True)
+        head = row(label(tr("Set up a program"), "heading"), self._hint)
+        head.setStretchFactor(self._hint, 1)
+        self._lines = {state.program.id: self._line(state) for state in states}
+        cards = EqualColumnsLayout(least=_NARROWEST, spacing=_GAP)
+        for line in self._lines.values():
+            cards.addWidget(line)
+        self.setLayout(column(head, cards))
 
     def show_states(self, states: Sequence[SetupState], *, is_on: bool) -> None:
         self._hint.setVisible(not is_on)
@@ -73,43 +67,33 @@ class SetupDialog(Dialog):
         self.setWindowTitle(title)
         self.setAccessibleName(title)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(20, 18, 20, 16)
-        column.setSpacing(10)
-        column.addWidget(self._label("title", title, "heading"))
-        column.addWidget(self._label("file", _next_step(program, file), "dim"))
-        shown = QPlainTextEdit(text.replace(key, f"{key[:3]}••••••••{key[-4:]}"))
+        shown = QPlainTextEdit(text.replace(key, masked_key(key)))
         shown.setReadOnly(True)
         shown.setProperty("kind", "details")
         shown.setTabChangesFocus(True)
         describe(shown, "serve.setup.text", tr("The settings"), tr("The key is hidden here only"))
-        column.addWidget(shown, 1)
-        if key in text:
-            warning = tr("The file then holds the key in plain text: whoever reads it can use your server.")
-            column.addWidget(self._label("warning", warning, "notice"))
-        copy = TextButton(tr("Copy"), kind="primary")
-        describe(copy, "serve.setup.copy", tr("Copy"), tr("Copy the settings, with the whole key"))
+        warning = tr("The file then holds the key in plain text: whoever reads it can use your server.")
+        shown_warning = paragraph(warning, "notice", name="serve.setup.warning", selectable=True)
+        tip = tr("Copy the settings, with the whole key")
+        copy = button(tr("Copy"), "serve.setup.copy", kind="primary", tip=tip)
         copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(text))
         close = TextButton(tr("Close"))
         describe(close, "serve.setup.close", close.text(), shortcut="Esc")
         close.clicked.connect(self.reject)
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addStretch(1)
-        row.addWidget(copy)
-        row.addWidget(close)
-        column.addLayout(row)
+        made = column(
+            paragraph(title, "heading", name="serve.setup.title", selectable=True),
+            paragraph(_next_step(program, file), "dim", name="serve.setup.file", selectable=True),
+            shown,
+            shown_warning,
+            row(STRETCH, copy, close),
+            spacing=10,
+            margins=(20, 18, 20, 16),
+        )
+        made.setStretchFactor(shown, 1)
+        self.setLayout(made)
+        shown_warning.setVisible(key in text)
         copy.setFocus()
         self.resize(min(_SIZE[0], parent.width() - 40), min(_SIZE[1], parent.height() - 40))
-
-    def _label(self, name: str, text: str, kind: str) -> QLabel:
-        label = QLabel(text)
-        label.setObjectName(f"serve.setup.{name}")
-        label.setProperty("kind", kind)
-        label.setTextFormat(Qt.TextFormat.PlainText)
-        label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        label.setWordWrap(True)
-        return label
 
 
 def _next_step(program: Program, file: Path) -> str:
@@ -122,7 +106,9 @@ def _next_step(program: Program, file: Path) -> str:
     return tr("To use QwenDesk whenever {0} runs, also in an editor, merge this into {1}.", program.name, file)
 
 
-class ProgramLine(QWidget):
+class ProgramLine(QFrame):
+    """The card of one program."""
+
     setup_asked = Signal()
     trial_asked = Signal()
     stop_asked = Signal()
@@ -130,43 +116,30 @@ class ProgramLine(QWidget):
     def __init__(self, state: SetupState) -> None:
         super().__init__()
         program, name = state.program, f"serve.program.{state.program.id}"
-        self.setObjectName(name)
-        title = QLabel(program.name)
-        self._chip = QLabel()
-        self._chip.setObjectName(f"{name}.state")
-        self._chip.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        self._detail = QLabel()
-        self._detail.setObjectName(f"{name}.detail")
-        self._detail.setProperty("kind", "small")
-        self._detail.setTextFormat(Qt.TextFormat.PlainText)
-        self._detail.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._detail.setWordWrap(True)
-        self._copy = TextButton(tr("Copy"), kind="link")
-        tip = tr("Copy the command that starts it, with QwenDesk's folder")
-        describe(self._copy, f"{name}.copy", tr("{0}: {1}", program.name, self._copy.text()), tip)
-        self._copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(whole_command(program)))
-        self._settings = TextButton(tr("Settings…"))
-        tip = tr("Settings to copy, with which it always knows QwenDesk")
-        describe(self._settings, f"{name}.setup", tr("Settings for {0}…", program.name), tip)
-        self._settings.clicked.connect(self.setup_asked)
-        self._try = TextButton(kind="quiet")
-        self._try.clicked.connect(self._on_try)
         self._name, self._program, self._is_trying = name, program, False
-        actions = FlowLayout()
-        for widget in (self._chip, self._try, self._settings):
+        self.setObjectName(name)
+        self.setProperty("kind", "modelcard")
+        self._chip = label(name=f"{name}.state", chip="plain")
+        self._chip.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self._detail = paragraph(kind="small", name=f"{name}.detail", selectable=True)
+        self._try = TextButton()
+        self._try.clicked.connect(self._on_try)
+        tip = tr("Copy the command that starts it, with QwenDesk's folder")
+        self._copy = button(tr("Copy command"), f"{name}.copy", kind="quiet", tip=tip)
+        self._copy.setAccessibleName(tr("{0}: {1}", program.name, self._copy.text()))
+        self._copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(whole_command(program)))
+        said, tip = tr("Settings for {0}…", program.name), tr("Settings to copy, with which it always knows QwenDesk")
+        self._settings = button(tr("Settings…"), f"{name}.setup", kind="quiet", said=said, tip=tip)
+        self._settings.clicked.connect(self.setup_asked)
+        actions = FlowLayout(spacing=4)
+        for widget in (self._try, self._copy, self._settings):
             actions.addWidget(widget)
-        buttons = widget_with(actions)
-        # Only now: a widget without a parent would be shown as a window.
+        title = label(program.name, "strong")
+        around = (LIST_PADDING, 12, LIST_PADDING, 12)
+        self.setLayout(
+            column(row(title, STRETCH, self._chip), self._detail, STRETCH, widget_with(actions), margins=around)
+        )
         self._settings.setVisible(bool(program.settings))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 2, 0, 0)
-        column.setSpacing(4)
-        column.addLayout(ResponsivePairLayout(title, buttons, least=0))
-        below = QHBoxLayout()
-        below.addWidget(self._detail, 1)
-        below.addWidget(self._copy, alignment=Qt.AlignmentFlag.AlignTop)
-        column.addLayout(below)
-        column.addWidget(rule())
 
     def show_state(self, state: SetupState, *, is_on: bool) -> None:
         """Show a program; nothing can be done with it while the server is off."""

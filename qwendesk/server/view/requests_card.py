@@ -5,76 +5,89 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QWidget
 
 from qwendesk.core.number_format import show_count, show_decimal
-from qwendesk.core.translation import tr, tr_n
+from qwendesk.core.translation import join_sentences, tr, tr_n
 from qwendesk.core.units import show_rate
 from qwendesk.server.requests import Phase, ServedRequest, program_title
-from qwendesk.widgets.buttons import TextButton, describe, restyle
-from qwendesk.widgets.kit import rule
+from qwendesk.widgets.buttons import restyle
+from qwendesk.widgets.kit import PADDING, button, column, label, may_shrink, paragraph, row, rule
+from qwendesk.widgets.layouts import SCROLL_BAR, steady_scroll_area
+from qwendesk.widgets.theme_keeper import app_theme
 
 _MOST_LINES = 20
+# Lines that are shown at once; further ones are scrolled to.
+_LINES_AT_ONCE = 4
 # Columns of numbers, which are aligned at the right.
 _NUMBERS = (2, 3, 4, 5)
 _STATE = 6
-# Columns that are hidden in a narrow window; the tooltip of the client has them too.
+# Columns that are hidden in a narrow window; the tooltip of the program has them too.
 _NOT_IF_NARROW = (1, 3, 4)
-# Width in pixels below which columns are hidden, and the gaps between columns.
-_NARROW, _GAP, _NARROW_GAP = 640, 16, 10
+# Width in pixels below which columns are hidden, the gaps between columns, and those between lines.
+_NARROW, _GAP, _NARROW_GAP, _LINE_GAP = 640, 16, 10, 4
 
 
 class RequestsCard(QFrame):
     stop_asked = Signal(int)
     """The id of a request."""
+    clear_asked = Signal()
+    """The user wants to forget the requests that have ended."""
 
     def __init__(self) -> None:
         super().__init__()
         self.setProperty("kind", "modelcard")
         self.setObjectName("serve.requests")
-        title = QLabel(tr("Now and before"))
-        title.setProperty("kind", "heading")
-        self._summary = QLabel()
-        self._summary.setObjectName("serve.requests.summary")
-        self._summary.setProperty("kind", "dim")
-        head = QHBoxLayout()
-        self._summary.setWordWrap(True)
-        self._summary.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        head.addWidget(title)
-        head.addWidget(self._summary, 1)
-        self._nothing = QLabel(tr("No program has asked yet."))
-        self._nothing.setObjectName("serve.requests.none")
-        self._nothing.setProperty("kind", "dim")
+        self._summary = label(kind="dim", name="serve.requests.summary")
+        may_shrink(self._summary)
+        self._clear = button(tr("Clear"), "serve.requests.clear", kind="link", tip=tr("Forget those that have ended"))
+        self._clear.clicked.connect(self.clear_asked)
+        self._nothing = paragraph(kind="dim", name="serve.requests.none")
+        self._nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._nothing.setMinimumHeight(96)
         self._table = QWidget()
         self._table.setMinimumWidth(1)  # so that the card can become too narrow for all columns, and then hides some
         self._grid = QGridLayout(self._table)
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setHorizontalSpacing(_GAP)
-        self._grid.setVerticalSpacing(6)
+        self._grid.setVerticalSpacing(_LINE_GAP)
         self._lines: list[_Line] = []
         self._heads: list[QLabel] = []
         self._is_narrow = False
         self._add_head()
-        column = QVBoxLayout(self)
-        column.setContentsMargins(18, 12, 18, 14)
-        column.setSpacing(8)
-        column.addLayout(head)
-        column.addWidget(self._nothing)
-        column.addWidget(self._table)
+        self._area = steady_scroll_area(self._table)
+        self._area.setProperty("kind", "shelf")
+        self._table.setProperty("kind", "clear")
+        head = row(label(tr("Requests"), "heading"), self._summary, margins=(0, 0, SCROLL_BAR, 0))
+        head.addStretch(1)
+        head.addWidget(self._clear)
+        # The scroll bar lies in the card's padding.
+        margins = (PADDING, 16, PADDING - SCROLL_BAR, 16)
+        self.setLayout(column(head, self._nothing, self._area, margins=margins))
+        app_theme().follow(self, self._fit)
+
+    def show_state(self, *, is_on: bool) -> None:
+        """Say how the first request comes, with the server on or off."""
+        how = tr("Press Test to see one here.") if is_on else tr("Press Turn on and test to see one here.")
+        self._nothing.setText(join_sentences(tr("Nothing yet."), how))
 
     def show_requests(self, requests: Sequence[ServedRequest]) -> None:
-        """Show requests, those that run before the others."""
+        """Show requests, those that run before the others. Only the latest refusal is red."""
         shown = sorted(requests, key=lambda each: not each.is_running)[:_MOST_LINES]
         while len(self._lines) < len(shown):
             line = _Line(self._grid, len(self._lines))
             line.set_narrow(is_narrow=self._is_narrow)
             line.stop.clicked.connect(lambda _checked=False, line=line: self.stop_asked.emit(line.request_id))
             self._lines.append(line)
+        red = next((each for each in shown if each.phase == "refused"), None)
         for index, line in enumerate(self._lines):
-            line.show_request(shown[index] if index < len(shown) else None)
+            request = shown[index] if index < len(shown) else None
+            line.show_request(request, is_red=request is not None and request is red)
         self._summary.setText(summary_text(requests))
+        self._clear.setVisible(any(not each.is_running for each in shown))
         self._nothing.setVisible(not shown)
-        self._table.setVisible(bool(shown))
+        self._area.setVisible(bool(shown))
+        self._fit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -82,25 +95,34 @@ class RequestsCard(QFrame):
         if is_narrow != self._is_narrow:
             self._is_narrow = is_narrow
             self._grid.setHorizontalSpacing(_NARROW_GAP if is_narrow else _GAP)
-            for column in _NOT_IF_NARROW:
-                self._heads[column].setVisible(not is_narrow)
+            for place in _NOT_IF_NARROW:
+                self._heads[place].setVisible(not is_narrow)
             for line in self._lines:
                 line.set_narrow(is_narrow=is_narrow)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Make the table as high as its lines, but not higher than a few."""
+        if not self._lines:
+            return
+        line = self._lines[0].stop.sizeHint().height() + 1 + 2 * _LINE_GAP
+        most = self._heads[0].sizeHint().height() + _LINES_AT_ONCE * line
+        width = self.width() - 2 * PADDING
+        self._area.setFixedHeight(min(most, self._grid.totalHeightForWidth(width)))
 
     def _add_head(self) -> None:
-        texts = (tr("client"), tr("since"), tr("prompt"), tr("read"), tr("written"), tr("speed"), tr("state"))
+        texts = (tr("Program"), tr("Time"), tr("Prompt"), tr("Read"), tr("Written"), tr("Speed"), tr("State"))
         tips = {
             2: tr("Tokens of the prompt"),
             3: tr("Tokens of the prompt that weren't in memory, so that they had to be processed"),
             4: tr("Tokens of thinking and answer"),
         }
-        for column, text in enumerate(texts):
-            label = QLabel(text)
-            label.setProperty("kind", "dim")
-            label.setToolTip(tips.get(column, ""))
-            _align(label, column)
-            self._grid.addWidget(label, 0, column)
-            self._heads.append(label)
+        for place, text in enumerate(texts):
+            head = label(text, "small")
+            head.setToolTip(tips.get(place, ""))
+            _align(head, place)
+            self._grid.addWidget(head, 0, place)
+            self._heads.append(head)
         self._grid.setColumnStretch(0, 2)
         self._grid.setColumnStretch(_STATE, 3)
 
@@ -111,25 +133,22 @@ class _Line:
     def __init__(self, grid: QGridLayout, number: int) -> None:
         self.request_id = 0
         self._is_narrow = self._is_used = False
-        row = 1 + 2 * number
+        place, name = 1 + 2 * number, f"serve.request.{number + 1}"
         self._rule = rule()
-        grid.addWidget(self._rule, row, 0, 1, _STATE + 2)
-        self._labels = [QLabel() for _ in range(_STATE + 1)]
-        for column, label in enumerate(self._labels):
-            label.setTextFormat(Qt.TextFormat.PlainText)
-            label.setObjectName(f"serve.request.{number + 1}.{column}")
-            _align(label, column)
-            grid.addWidget(label, row + 1, column)
+        grid.addWidget(self._rule, place, 0, 1, _STATE + 2)
+        self._labels = [label(name=f"{name}.{each}") for each in range(_STATE + 1)]
+        for each, shown in enumerate(self._labels):
+            _align(shown, each)
+            grid.addWidget(shown, place + 1, each)
         self._labels[0].setProperty("kind", "strong")
         self._labels[_STATE].setWordWrap(True)
-        self.stop = TextButton(tr("Stop"), kind="link")
-        describe(
-            self.stop, f"serve.request.{number + 1}.stop", tr("Stop this request"), tr("Its program gets no answer")
+        self.stop = button(
+            tr("Stop"), f"{name}.stop", kind="link", said=tr("Stop this request"), tip=tr("Its program gets no answer")
         )
-        grid.addWidget(self.stop, row + 1, _STATE + 1)
-        grid.setRowMinimumHeight(row + 1, self.stop.sizeHint().height())
+        grid.addWidget(self.stop, place + 1, _STATE + 1)
+        grid.setRowMinimumHeight(place + 1, self.stop.sizeHint().height())
 
-    def show_request(self, request: ServedRequest | None) -> None:
+    def show_request(self, request: ServedRequest | None, *, is_red: bool) -> None:
         self._is_used = request is not None
         self._rule.setVisible(self._is_used)
         self._show_columns()
@@ -146,27 +165,27 @@ class _Line:
             speed_text(request),
             phase_text(request),
         )
-        for label, text in zip(self._labels, texts, strict=True):
-            label.setText(text)
+        for shown, text in zip(self._labels, texts, strict=True):
+            shown.setText(text)
         self._labels[0].setToolTip(details_text(request))
-        restyle(self._labels[_STATE], "kind", phase_kind(request.phase))
+        restyle(self._labels[_STATE], "kind", "error" if is_red else _TONES.get(request.phase, "good"))
 
     def set_narrow(self, *, is_narrow: bool) -> None:
         self._is_narrow = is_narrow
         self._show_columns()
 
     def _show_columns(self) -> None:
-        for column, label in enumerate(self._labels):
-            label.setVisible(self._is_used and not (self._is_narrow and column in _NOT_IF_NARROW))
+        for place, shown in enumerate(self._labels):
+            shown.setVisible(self._is_used and not (self._is_narrow and place in _NOT_IF_NARROW))
 
 
-def _align(label: QLabel, column: int) -> None:
-    side = Qt.AlignmentFlag.AlignRight if column in _NUMBERS else Qt.AlignmentFlag.AlignLeft
-    label.setAlignment(side | Qt.AlignmentFlag.AlignVCenter)
+def _align(shown: QLabel, place: int) -> None:
+    side = Qt.AlignmentFlag.AlignRight if place in _NUMBERS else Qt.AlignmentFlag.AlignLeft
+    shown.setAlignment(side | Qt.AlignmentFlag.AlignVCenter)
 
 
 _NOTHING = "\N{EN DASH}"
-_TONES: dict[Phase, str] = {"waiting": "notice", "refused": "error", "done": "dim", "stopped": "dim"}
+_TONES: dict[Phase, str] = {"waiting": "dim", "refused": "dim", "done": "dim", "stopped": "dim"}
 
 
 def program_text(request: ServedRequest) -> str:
@@ -200,7 +219,8 @@ def details_text(request: ServedRequest) -> str:
     """Return the tooltip of a request: its path, and what a narrow window has no room for."""
     tokens = tr("{0} of {1} read, {2} written", read_text(request), prompt_text(request), written_text(request))
     ignored = (tr("Fields that had no effect: {0}", request.ignored),) if request.ignored else ()
-    return "\n".join((request.path, time_text(request), tokens, *ignored))
+    problem = (request.problem,) if request.problem else ()
+    return "\n".join((request.path, time_text(request), tokens, *ignored, *problem))
 
 
 def phase_text(request: ServedRequest) -> str:
@@ -216,12 +236,8 @@ def phase_text(request: ServedRequest) -> str:
         case "stopped":
             return tr("stopped")
         case "refused":
-            return tr("refused: {0}", request.problem) if request.problem else tr("refused")
-
-
-def phase_kind(phase: Phase) -> str:
-    """Return the stylesheet's kind of a state."""
-    return _TONES.get(phase, "good")
+            # Its first sentence; the tooltip has all of it.
+            return tr("refused: {0}", request.problem.partition(". ")[0]) if request.problem else tr("refused")
 
 
 def summary_text(requests: Sequence[ServedRequest]) -> str:

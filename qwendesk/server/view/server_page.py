@@ -1,50 +1,58 @@
 """The Server page: the models that this PC serves, the programs that use them, and the models of other servers."""
 
+import asyncio
 from typing import Final
 
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from qwendesk.commands.outgrown import NextStep
 from qwendesk.core.app_options import AppOptions
 from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
+from qwendesk.engine.state import EngineState
 from qwendesk.engines.view.next_step_card import NextStepCard
 from qwendesk.remote.view.engines_tab import EnginesTab
 from qwendesk.server.service import ServerState
-from qwendesk.server.setups.programs import BY_ID
+from qwendesk.server.setups.programs import BY_ID, Target
 from qwendesk.server.setups.service import SetupService
 from qwendesk.server.switch import ServerSwitch
-from qwendesk.server.view.address_card import AddressCard
+from qwendesk.server.view.address_card import AddressCard, usual_address
 from qwendesk.server.view.programs_card import ProgramsCard, SetupDialog
 from qwendesk.server.view.requests_card import RequestsCard
-from qwendesk.widgets.bind import REPAINT_EVERY_MS, bind
+from qwendesk.server.view.try_card import TryCard
+from qwendesk.widgets.bind import REPAINT_EVERY_MS, bind, bind_field
+from qwendesk.widgets.kit import GAP, STRETCH, column
 from qwendesk.widgets.layouts import EqualColumnsLayout
 from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.question_dialog import DialogButton, QuestionDialog
 from qwendesk.widgets.tabbed_page import TabbedPage
 from qwendesk.widgets.tasks import window_tasks
 
-_NARROWEST_CARD = 420
+_NARROWEST_CARD = 440
 
 
 class ServeTab(QWidget):
-    def __init__(self, switch: ServerSwitch, setups: SetupService, settings: Observed[AppOptions]) -> None:
+    def __init__(
+        self,
+        switch: ServerSwitch,
+        setups: SetupService,
+        settings: Observed[AppOptions],
+        engine: Observed[EngineState],
+        navigation: Navigation,
+    ) -> None:
         super().__init__()
-        self._switch, self._setups, self._settings = switch, setups, settings
+        self._switch, self._setups, self._settings, self._model = switch, setups, settings, ""
         self._tasks = window_tasks()
         self.setObjectName("serve.tab")
-        self.address, self.requests = AddressCard(), RequestsCard()
+        self.address, self.requests, self.trial = AddressCard(), RequestsCard(), TryCard(self._turn_on)
         self.programs = ProgramsCard(setups.observed.value)
-        cards = EqualColumnsLayout(least=_NARROWEST_CARD)
+        self.address.origins_asked.connect(lambda: navigation.settings_asked.emit("server"))
+        cards = EqualColumnsLayout(least=_NARROWEST_CARD, spacing=GAP)
         cards.addWidget(self.address)
-        cards.addWidget(self.programs)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(14)
-        column.addLayout(cards)
-        column.addWidget(self.requests)
-        column.addStretch(1)
+        cards.addWidget(self.trial)
+        self.setLayout(column(cards, self.requests, self.programs, STRETCH, spacing=GAP))
+        bind_field(self, engine, _loaded_model, self._show_model)
         self._connect()
 
     def _connect(self) -> None:
@@ -58,6 +66,7 @@ class ServeTab(QWidget):
         self.programs.trial_asked.connect(self._try_program)
         self.programs.stop_asked.connect(setups.stop_trial)
         self.requests.stop_asked.connect(switch.server.requests.stop)
+        self.requests.clear_asked.connect(switch.server.requests.clear_ended)
         bind(self, switch.observed, lambda _state: self._show_server())
         bind(self, self._settings, lambda _options: self._show_server())
         bind(self, switch.server.observed, self._on_server)
@@ -68,15 +77,29 @@ class ServeTab(QWidget):
         super().showEvent(event)
         self._look_at_programs()
 
+    async def _turn_on(self) -> Target | None:
+        """Turn the server on if it is off, which goes on if the test that asked for it is stopped."""
+        if not self._switch.server.state.is_on:
+            await asyncio.shield(self._tasks.start(self._switch.set_on(on=True)))
+        return self._switch.target()
+
+    def _show_model(self, name: str) -> None:
+        self._model = name
+        self._show_server()
+
     def _show_server(self) -> None:
-        options = self._settings.value
+        options, state = self._settings.value, self._switch.server.state
         self.address.show_state(
-            self._switch.server.state,
+            state,
             self._switch.observed.value,
             is_wanted=options.serve,
             port=options.server_port,
             lets_in=options.serve_network,
+            model=self._model,
         )
+        key = state.keys[0].key if state.keys else ""
+        self.trial.show_server(state.address or usual_address(options.server_port), key)
+        self.requests.show_state(is_on=state.is_on)
         self._show_programs()
 
     def _on_server(self, state: ServerState) -> None:
@@ -140,7 +163,12 @@ class ServeTab(QWidget):
             self._tasks.start(self._setups.try_program(program_id, target))
 
 
-# Tabs by key, left to right: This PC serves, Other engines.
+def _loaded_model(state: EngineState) -> str:
+    """Return the name of the loaded model; "" if there is none."""
+    return state.report.title if state.report is not None else ""
+
+
+# Tabs by key, left to right: Share this model, Other engines.
 ORDER: Final = ("serve", "engines")
 
 
@@ -157,5 +185,5 @@ class ServerPage(TabbedPage):
         card.command_asked.connect(navigation.vllm_command_asked)
         bind(card, next_step, card.show_step)
         self.set_alerts(card)
-        self.add_tab("serve", tr("This PC serves"), serve)
+        self.add_tab("serve", tr("Share this model"), serve)
         self.add_tab("engines", tr("Other engines"), engines)

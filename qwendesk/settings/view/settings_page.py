@@ -1,10 +1,11 @@
 """The settings page: all options of the app by section, with a search, and the cards of other features."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
-from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtCore import QPoint, QSignalBlocker, Qt, QTimer
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QListWidget, QListWidgetItem, QWidget
 
 from qwendesk.core.app_options import AppOptions
 from qwendesk.core.errors import BadOption
@@ -12,27 +13,44 @@ from qwendesk.core.flags import flag_note, search_flag
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import table
-from qwendesk.core.translation import join_list, tr
+from qwendesk.core.translation import join_list, mark, tr
 from qwendesk.settings.deletion import PrivacyService
 from qwendesk.settings.service import SettingsService
 from qwendesk.settings.view.privacy_section import PrivacySection
 from qwendesk.widgets.bind import bind
-from qwendesk.widgets.buttons import TextButton, describe
-from qwendesk.widgets.controls import add_clear_button
-from qwendesk.widgets.layouts import DensitySpacing
+from qwendesk.widgets.buttons import describe
+from qwendesk.widgets.controls import ComboBox, Switch, add_clear_button
+from qwendesk.widgets.icons import icon
+from qwendesk.widgets.kit import GAP, MARGIN, PAGE_WIDTH, READING_WIDTH, STRETCH, centred, column, label, paragraph, row
+from qwendesk.widgets.layouts import SCROLL_BAR, DensitySpacing, ResponsivePairLayout, steady_scroll_area, widget_with
 from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.rows.choice_row import LanguageRow
 from qwendesk.widgets.rows.option_texts import section_slug
 from qwendesk.widgets.rows.row_factory import LinkRow, make_row
 from qwendesk.widgets.rows.setting_row import SettingRow
 from qwendesk.widgets.rows.titled_card import TitledCard
+from qwendesk.widgets.tab_order import tab_stops_in
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
-_WIDEST = 760
-# Width of the scroll bar, which the header leaves free so that it is aligned with the sections.
-_SCROLL_BAR = 12
-# Logical pixels between the links to sections and these.
-_BESIDE_LINKS = 16
+# The sections in the order of the page, with their icons. Most have options; all may have cards of features.
+_SECTIONS: Final = (
+    ("Appearance", "theme"),
+    ("Chats", "chat"),
+    ("Models", "model"),
+    ("Network", "page"),
+    ("Web search", "search"),
+    (mark("Tools"), "tool"),
+    ("Games", "game"),
+    ("Start", "resume"),
+    ("Server", "server"),
+    ("Updates", "again"),
+    (mark("Privacy"), "privacy"),
+)
+# The gap between the list of sections and the cards, and the width of the list, in logical pixels.
+_LIST_GAP = 24
+_LIST_WIDTH = PAGE_WIDTH - READING_WIDTH - _LIST_GAP
+# Least width of the search field and the switch beside it, below which they get a line of their own.
+_NARROWEST_SEARCH = 230
 
 
 class SettingsPage(QWidget):
@@ -46,80 +64,80 @@ class SettingsPage(QWidget):
         remarks: Callable[[], dict[str, str]],
         navigation: Navigation,
     ) -> None:
-        """`cards` has those of other features, by the section of AppOptions after which they come.
+        """`cards` has those of other features, by the section to which they belong.
 
         `remarks` returns, by key, why options that are on have no effect on this PC.
         """
         super().__init__()
         self._settings, self._remarks, self._navigation = settings, remarks, navigation
-        self._others, self._privacy = cards, PrivacySection(privacy)
+        self._privacy = PrivacySection(privacy)
         self.setProperty("kind", "page")
-        self._wide: list[QWidget] = []
         self._rows: dict[str, SettingRow] = {}
-        self._sections: dict[str, TitledCard] = {}
-        self._cards: list[TitledCard] = []
-        """All cards, in the order of the page."""
-        self._nothing = QLabel()
-        self._nothing.setWordWrap(True)
-        self._nothing.setProperty("kind", "lead")
-        self._nothing.setObjectName("settings.nothing")
-        self._note = QLabel()
-        self._note.setProperty("kind", "error")
-        self._note.setObjectName("settings.note")
-        self._note.setWordWrap(True)
+        self._options: dict[str, TitledCard] = {}
+        """The cards with options, by their sections."""
+        self._make_rows()
+        others = {**cards, "Privacy": (self._privacy,)}
+        self._groups = [
+            [*([self._options[name]] if name in self._options else ()), *others.get(name, ())] for name, _ in _SECTIONS
+        ]
+        self._nothing = paragraph(kind="lead", name="settings.nothing")
+        self._note = paragraph(kind="error", name="settings.note")
         self._note.hide()
-        self._area = self._scrolled(self._make_sections())
-        self._links = SectionLinks(self, self._cards)
-        self._links.asked.connect(self._go_to)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 16, 0, 0)
-        column.setSpacing(12)
-        DensitySpacing(column)
-        column.addWidget(self._centred(self._head(), right=_SCROLL_BAR))
-        column.addWidget(self._area, 1)
-        self._links.raise_()  # above the empty margin of the sections
-        app_theme().follow(self, self._on_theme)
+        self._column = column(self._note, self._nothing, *self._cards, STRETCH, spacing=24)
+        self._inner, self._head = widget_with(self._column), self._make_head()
+        self._spacing = DensitySpacing(self._column)
+        holder = widget_with(centred(self._inner, PAGE_WIDTH, margin=MARGIN))
+        holder.setProperty("kind", "column")
+        self._area = steady_scroll_area(holder)
+        self._list.setParent(self._area)
+        head_row = centred(self._head, PAGE_WIDTH, margin=MARGIN)
+        head_row.setContentsMargins(MARGIN, 0, MARGIN + SCROLL_BAR, 0)
+        self.setLayout(column(head_row, self._area, spacing=GAP, margins=(0, 16, 0, 0)))
+        self._area.verticalScrollBar().valueChanged.connect(self._mark_place)
+        app_theme().follow(self, self._arrange)
         bind(self, settings.state, self._show_values)
         bind(self, settings.problem, self._show_problem)
         self._filter()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._place_links()
+        self._arrange()
 
-    def _place_links(self) -> None:
-        """Put the links into the margin beside the sections, if there is room for all."""
-        self._links.show_shown()
-        size = self._links.sizeHint()
-        margin = (self.width() - current_theme().px(_WIDEST)) // 2
-        self._links.setGeometry(margin - size.width() - _BESIDE_LINKS, self._area.y(), size.width(), size.height())
-        self._links.setVisible(self._links.x() > 0 and size.height() <= self._area.height())
-
-    def _go_to(self, card: TitledCard) -> None:
-        """Scroll a card to the top."""
-        bar = self._area.verticalScrollBar()
-        bar.setValue(bar.value() + card.mapTo(self._area.viewport(), QPoint()).y())
+    def tab_stops(self) -> list[QWidget]:
+        """Return what the Tab key stops at: the list of sections lies over the cards, but comes before them."""
+        lists = [each for each in (self._list,) if each.isVisible()]
+        return [*tab_stops_in(self._head), *lists, *tab_stops_in(self._inner)]
 
     def ask_to_delete(self) -> None:
         """Ask whether all stored data should be deleted."""
         self._privacy.ask()
 
     def open_at(self, part: str) -> None:
-        """Scroll to one part: "token", "folders", "games" or "privacy"."""
+        """Scroll to one card: "token", "folders", "games", "server" or "privacy"."""
         self._search.clear()
-        section = next(card for card in self._cards if card.objectName() == f"settings.{part}")
-        self._area.ensureWidgetVisible(section, 0, 40)
-        field = section.focusProxy()
+        card = next(card for card in self._cards if card.objectName() == f"settings.{part}")
+        self._go_to(card)
+        QTimer.singleShot(0, card, lambda: self._go_to(card))  # a page that is shown for the first time moves again
+        field = card.focusProxy()
         if field is not None:
             field.setFocus()
 
-    def _head(self) -> QWidget:
-        title = QLabel(tr("Settings"))
-        title.setProperty("kind", "pagetitle")
+    @property
+    def _cards(self) -> list[TitledCard]:
+        return [card for group in self._groups for card in group]
+
+    def _make_head(self) -> QWidget:
+        self._title = label(tr("Settings"), "pagetitle")
+        self._list, self._menu = SectionList(), ComboBox()
+        self._menu.setModel(self._list.model())
+        self._menu.setSizeAdjustPolicy(ComboBox.SizeAdjustPolicy.AdjustToContents)
+        describe(self._menu, "settings.menu", tr("Sections"), tr("Go to a section"))
+        self._menu.activated.connect(self._go_to_section)
+        self._list.itemClicked.connect(lambda item: self._go_to_section(self._list.row(item)))
+        self._list.currentRowChanged.connect(self._go_to_section)
         self._search = QLineEdit()
         self._search.setPlaceholderText(tr("Search settings"))
         add_clear_button(self._search)
-        self._search.setMaximumWidth(280)
         describe(
             self._search,
             "settings.search",
@@ -127,49 +145,31 @@ class SettingsPage(QWidget):
             tr("By name, help, or flag of llama.cpp, Ollama or vLLM"),
         )
         self._search.textChanged.connect(self._filter)
-        self._advanced = TextButton(tr("Advanced"), kind="pill")
-        self._advanced.setCheckable(True)
+        self._advanced = Switch()
         describe(self._advanced, "settings.advanced", tr("Advanced"), tr("Show the options few people need"))
         self._advanced.toggled.connect(self._filter)
-        head = QWidget()
-        row = QHBoxLayout(head)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(12)
-        row.addWidget(title)
-        row.addStretch(1)
-        row.addWidget(self._search, 2)
-        row.addWidget(self._advanced)
-        return head
+        name = label(tr("Advanced"))
+        name.setBuddy(self._advanced)
+        self._first = widget_with(row(self._title, self._menu, STRETCH, spacing=GAP))
+        second = widget_with(row(self._search, 8, name, self._advanced))
+        return widget_with(
+            ResponsivePairLayout(self._first, second, least=_NARROWEST_SEARCH, spacing=_LIST_GAP, second_grows=True)
+        )
 
-    def _make_sections(self) -> QWidget:
-        inner = QWidget()
-        column = QVBoxLayout(inner)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(24)
-        DensitySpacing(column)
-        column.addWidget(self._note)
-        column.addWidget(self._nothing)
+    def _make_rows(self) -> None:
         for entry in table(AppOptions).values():
             name = entry.setting.section
-            if name not in self._sections:
-                self._sections[name] = TitledCard(f"settings.{section_slug(entry)}", tr(name))
-            row = make_row(entry, "settings")
-            if isinstance(row, LinkRow):
-                row.followed.connect(self._navigation.page_asked)
-            if isinstance(row, LanguageRow):
-                row.restart_asked.connect(self._navigation.restart_asked)
-            row.chosen.connect(self._change_function(entry.key))
-            row.reset_requested.connect(lambda key=entry.key: self._settings.reset(key))
-            self._sections[name].add(row)
-            self._rows[entry.key] = row
-        for name, section in self._sections.items():
-            self._cards.append(section)
-            self._cards += self._others.get(name, ())
-        self._cards.append(self._privacy)
-        for card in self._cards:
-            column.addWidget(card)
-        column.addStretch(1)
-        return inner
+            if name not in self._options:
+                self._options[name] = TitledCard(f"settings.{section_slug(entry)}", tr(name))
+            made = make_row(entry, "settings")
+            if isinstance(made, LinkRow):
+                made.followed.connect(self._navigation.page_asked)
+            if isinstance(made, LanguageRow):
+                made.restart_asked.connect(self._navigation.restart_asked)
+            made.chosen.connect(self._change_function(entry.key))
+            made.reset_requested.connect(lambda key=entry.key: self._settings.reset(key))
+            self._options[name].add(made)
+            self._rows[entry.key] = made
 
     def _change_function(self, key: str) -> Callable[[object], None]:
         def change(value: object) -> None:
@@ -184,59 +184,89 @@ class SettingsPage(QWidget):
         return change
 
     def _show_values(self, options: AppOptions) -> None:
-        for key, row in self._rows.items():
-            row.show_value(getattr(options, key))
+        for key, each in self._rows.items():
+            each.show_value(getattr(options, key))
         for key, remark in self._remarks().items():
             self._rows[key].refuse(remark)
 
     def _filter(self) -> None:
         query, shows_advanced = self._search.text().strip(), self._advanced.isChecked()
-        for name, section in self._sections.items():
-            rows = [row for row in self._rows.values() if row.entry.setting.section == name]
-            section.show_rows([(row, self._is_wanted(row, query, shows_advanced=shows_advanced)) for row in rows])
+        for name, card in self._options.items():
+            rows = [each for each in self._rows.values() if each.entry.setting.section == name]
+            card.show_rows([(each, self._is_wanted(each, query, shows_advanced=shows_advanced)) for each in rows])
         for card in self._cards:
-            if card not in self._sections.values():
+            if card not in self._options.values():
                 card.setVisible(not query or card.matches(query))
         self._nothing.setText(_nothing_text(query))
         self._nothing.setVisible(all(card.isHidden() for card in self._cards))
-        self._place_links()
+        self._list.show_sections([any(not card.isHidden() for card in group) for group in self._groups])
+        self._arrange()
+        self._mark_place()
 
-    def _is_wanted(self, row: SettingRow, query: str, *, shows_advanced: bool) -> bool:
+    def _is_wanted(self, shown: SettingRow, query: str, *, shows_advanced: bool) -> bool:
         if query:
-            return row.matches(query)
-        is_changed = getattr(self._settings.options, row.entry.key) != row.entry.default
-        return row.entry.setting.basic or shows_advanced or is_changed
+            return shown.matches(query)
+        is_changed = getattr(self._settings.options, shown.entry.key) != shown.entry.default
+        return shown.entry.setting.basic or shows_advanced or is_changed
 
     def _show_problem(self, sentence: str) -> None:
         self._note.setText(sentence)
         self._note.setVisible(bool(sentence))
 
-    def _on_theme(self) -> None:
-        """Widen the column with the text size, so that the controls beside the texts leave them enough room."""
-        for widget in self._wide:
-            widget.setMaximumWidth(current_theme().px(_WIDEST))
-        self._place_links()
+    def _arrange(self) -> None:
+        """Show the sections as a list beside the cards, or as a menu in the head if there is no room for it.
 
-    def _scrolled(self, widget: QWidget) -> QScrollArea:
-        area = QScrollArea()
-        area.setWidgetResizable(True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        area.setWidget(self._centred(widget))
-        return area
+        All widths grow with the text, so that the controls beside the texts leave them enough room.
+        """
+        theme, room = current_theme(), self.width() - SCROLL_BAR
+        page, list_width = theme.px(PAGE_WIDTH), theme.px(_LIST_WIDTH)
+        for each in (self._head, self._inner):
+            each.setMaximumWidth(page)
+        is_wide = room >= page + 2 * MARGIN
+        self._list.setVisible(is_wide)
+        self._menu.setHidden(is_wide)
+        self._first.setFixedWidth(list_width) if is_wide else _free_width(self._first)
+        self._column.setContentsMargins(list_width + _LIST_GAP if is_wide else 0, 4, 0, 24)
+        self._spacing.update_base()
+        height = min(self._list.wanted_height(), self._area.height())
+        self._list.setGeometry((room - page) // 2, 4, list_width, height)
+        self._list.raise_()
 
-    def _centred(self, widget: QWidget, right: int = 0) -> QWidget:
-        holder = QWidget()
-        holder.setProperty("kind", "column")
-        widget.setMaximumWidth(current_theme().px(_WIDEST))
-        self._wide.append(widget)
-        row = QHBoxLayout(holder)
-        row.setContentsMargins(40, 4, 40 + right, 16)
-        row.addStretch(1)
-        row.addWidget(widget, 1000)
-        row.addStretch(1)
-        return holder
+    def _go_to(self, card: TitledCard) -> None:
+        """Scroll a card to the top, and mark its section."""
+        bar = self._area.verticalScrollBar()
+        self._area.ensureWidgetVisible(card, 0, 0)
+        bar.setValue(bar.value() + card.mapTo(self._area.viewport(), QPoint()).y() - 4)
+        self._mark(next(place for place, group in enumerate(self._groups) if card in group))
+
+    def _go_to_section(self, place: int) -> None:
+        head = self._head_of(place)
+        if head is not None:
+            self._go_to(head)
+
+    def _mark_place(self) -> None:
+        """Mark the last section whose head has passed the top third of what is shown."""
+        shown = [place for place in range(len(self._groups)) if self._head_of(place) is not None]
+        passed = [place for place in shown if self._has_passed(place)]
+        if shown:
+            self._mark(passed[-1] if passed and self._area.verticalScrollBar().value() else shown[0])
+
+    def _head_of(self, place: int) -> TitledCard | None:
+        return next((card for card in self._groups[place] if not card.isHidden()), None)
+
+    def _has_passed(self, place: int) -> bool:
+        head, port = self._head_of(place), self._area.viewport()
+        return head is not None and head.mapTo(port, QPoint()).y() <= port.height() / 3
+
+    def _mark(self, place: int) -> None:
+        with QSignalBlocker(self._list):
+            self._list.setCurrentRow(place)
+        self._menu.setCurrentIndex(place)
+
+
+def _free_width(widget: QWidget) -> None:
+    widget.setMinimumWidth(0)
+    widget.setMaximumWidth(16_777_215)
 
 
 def _nothing_text(query: str) -> str:
@@ -247,37 +277,34 @@ def _nothing_text(query: str) -> str:
     if keys:
         labels = join_list(tr(options[key].setting.label) for key in keys)
         return tr("{0} belongs to a model: it's in the inspector beside the chat.", labels)
-    return flag_note(query) or tr("No matching settings.")
+    return flag_note(query) or tr("Nothing found for “{0}”.", query)
 
 
-# Logical pixels of a name; a longer one is elided.
-_WIDEST_LINK = 172
+class SectionList(QListWidget):
+    """The names of the sections; the current one is where the user is."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.setProperty("kind", "sections")
+        describe(self, "settings.sections", tr("Sections"), tr("Go to a section"))
+        self.setToolTip("")
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        for name, _ in _SECTIONS:
+            self.addItem(QListWidgetItem(tr(name)))
+        app_theme().follow(self, self._on_theme)
+        self._on_theme()
 
-class SectionLinks(QWidget):
-    """Leads to a card."""
+    def show_sections(self, are_shown: Sequence[bool]) -> None:
+        """Show these sections. The others can't be chosen in the menu either, which shares the rows."""
+        for place, is_shown in enumerate(are_shown):
+            self.setRowHidden(place, not is_shown)
+            flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
+            self.item(place).setFlags(flags if is_shown else Qt.ItemFlag.NoItemFlags)
 
-    asked = Signal(object)
-    """The TitledCard to go to."""
+    def wanted_height(self) -> int:
+        """Return the height of the rows that are shown, in logical pixels."""
+        return sum(self.sizeHintForRow(place) for place in range(self.count()) if not self.isRowHidden(place)) + 2
 
-    def __init__(self, parent: QWidget, cards: Sequence[TitledCard]) -> None:
-        super().__init__(parent)
-        self._links: list[tuple[TitledCard, TextButton]] = []
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        for card in cards:
-            link = TextButton(kind="tab")
-            link.setProperty("compact", "true")
-            link.setProperty("leading", "true")
-            describe(link, f"{card.objectName()}.link", card.title, tr("Go to {0}", card.title))
-            link.clicked.connect(lambda _checked=False, card=card: self.asked.emit(card))
-            column.addWidget(link)
-            self._links.append((card, link))
-
-    def show_shown(self) -> None:
-        """Show the links to the cards that are shown, in the text size of now."""
-        widest = current_theme().px(_WIDEST_LINK)
-        for card, link in self._links:
-            link.setHidden(card.isHidden())
-            link.setText(link.fontMetrics().elidedText(card.title, Qt.TextElideMode.ElideRight, widest))
+    def _on_theme(self) -> None:
+        for place, (_, name) in enumerate(_SECTIONS):
+            self.item(place).setIcon(icon(name, current_theme()["text_dim"], 16))

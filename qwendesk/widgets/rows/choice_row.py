@@ -41,7 +41,7 @@ _NARROWEST_HELP = 130
 class ChoiceRow(SettingRow):
     """A row of buttons, or a menu in a table or if there are many values.
 
-    The value "dark" has the object name "settings.look.theme.dark".
+    The value "dark" has the object name "settings.appearance.theme.dark".
     """
 
     def __init__(self, entry: Entry, prefix: str, *, in_table: bool = False) -> None:

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import TextButton, describe, restyle
+from qwendesk.widgets.kit import LIST_PADDING, button, card, column, label, paragraph, row
+from qwendesk.widgets.layouts import widget_with
 
 
 class TitledCard(QWidget):
@@ -17,22 +19,10 @@ class TitledCard(QWidget):
         super().__init__()
         self._words = words
         self.setObjectName(name)
-        self._heading = QLabel(title)
-        self._heading.setProperty("kind", "heading")
-        self._card = QFrame()
-        self._card.setProperty("kind", "modelcard")
-        self._rows = QVBoxLayout(self._card)
+        self._rows = column(spacing=0)
+        framed = card(self._rows)
         self._rows.setContentsMargins(0, 4, 0, 4)
-        self._rows.setSpacing(0)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
-        column.addWidget(self._heading)
-        column.addWidget(self._card)
-
-    @property
-    def title(self) -> str:
-        return self._heading.text()
+        self.setLayout(column(label(title, "heading"), framed))
 
     def matches(self, query: str) -> bool:
         return all(word in self._words for word in query.lower().split())
@@ -42,8 +32,8 @@ class TitledCard(QWidget):
 
     def show_rows(self, rows: Sequence[tuple[QWidget, bool]]) -> None:
         """Show or hide rows; hide the card if none is shown."""
-        for row, is_wanted in rows:
-            row.setVisible(is_wanted)
+        for each, is_wanted in rows:
+            each.setVisible(is_wanted)
         self.setVisible(any(is_wanted for _, is_wanted in rows))
 
 
@@ -56,24 +46,17 @@ class SecretCard(TitledCard):
         """`words` are what the search of the settings finds it by; `tip` says where the secret comes from."""
         super().__init__(name, title, words)
         self._name = name
-        self._place, self._result = self._label("place"), self._label("result")
+        self._place, self._result = (paragraph(kind="small", name=f"{name}.{part}") for part in ("place", "result"))
         self._result.hide()
         self._field = QLineEdit()
         self._field.setEchoMode(QLineEdit.EchoMode.Password)
         self._field.setPlaceholderText(placeholder)
         describe(self._field, f"{name}.field", title, tip)
         self.setFocusProxy(self._field)  # so that users who are sent to this card can type at once
-        box = QWidget()
-        self._row = QHBoxLayout()
-        self._row.setSpacing(8)
+        self._row = row()
         self._row.addWidget(self._field, 1)
-        column = QVBoxLayout(box)
-        column.setContentsMargins(16, 8, 16, 8)
-        column.setSpacing(8)
-        column.addWidget(self._place)
-        column.addLayout(self._row)
-        column.addWidget(self._result)
-        self.add(box)
+        margins = (LIST_PADDING, 8, LIST_PADDING, 8)
+        self.add(widget_with(column(self._place, self._row, self._result, margins=margins)))
         self._save = self.add_button("save", tr("Save"), tr("Save what you entered"))
         self._save.setEnabled(False)
         self._delete = self.add_button("delete", tr("Delete"), tr("Delete what is saved"))
@@ -84,10 +67,9 @@ class SecretCard(TitledCard):
 
     def add_button(self, name: str, text: str, tip: str) -> TextButton:
         """Add a button at the end of the row."""
-        button = TextButton(text)
-        describe(button, f"{self._name}.{name}", text, tip)
-        self._row.addWidget(button)
-        return button
+        made = button(text, f"{self._name}.{name}", tip=tip)
+        self._row.addWidget(made)
+        return made
 
     def show_place(self, sentence: str, *, can_delete: bool) -> None:
         """Say where the secret is saved."""
@@ -105,10 +87,3 @@ class SecretCard(TitledCard):
         if secret:
             self._field.clear()
             self.saved.emit(secret)
-
-    def _label(self, part: str) -> QLabel:
-        label = QLabel()
-        label.setObjectName(f"{self._name}.{part}")
-        label.setProperty("kind", "small")
-        label.setWordWrap(True)
-        return label

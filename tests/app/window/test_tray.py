@@ -120,7 +120,7 @@ async def test_without_a_tray_closing_quits_and_the_setting_explains_it(desk: De
     desk.window.closed.connect(lambda: closed.append(True))
     desk.window.show_page("settings")
     desk.parts.services.settings.change({"keep_in_tray": True})
-    assert "no tray" in desk.text_of("settings.starting.keep_in_tray.error")
+    assert "no tray" in desk.text_of("settings.start.keep_in_tray.error")
     desk.window.close()
     assert closed == [True]
 

@@ -9,14 +9,13 @@ import keyring
 import pytest
 from keyring.backends import fail
 from PySide6.QtCore import QPoint
-from PySide6.QtGui import QAction, QHelpEvent
-from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton, QToolTip, QWidget
+from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QWidget
 
-from qwendesk.chat.view.composer.tools_button import ToolsMenu
 from qwendesk.core.messages import ToolCall
 from qwendesk.toolbox import run_python
 from qwendesk.toolbox.web import page_text
 from qwendesk.toolbox.web.page_text import Internet
+from qwendesk.widgets.controls import Switch
 from qwendesk.widgets.text_pane import TextPane
 from qwendesk.widgets.theme_keeper import current_theme
 from tests.chat.view.test_tools import button, choose, load
@@ -52,11 +51,8 @@ async def test_all_of_them_are_off_in_a_new_chat(desk: Desk) -> None:
     await desk.ask("Hello")
     [request] = desk.client.asked
     assert request.tools_json == ()
-    menu = desk.window.findChild(ToolsMenu)
-    for name in NAMES:
-        action = menu.findChild(QAction, f"composer.tools.{name}")
-        assert action is not None
-        assert not action.isChecked()
+    desk.open_tools().close()
+    assert not any(desk.find(f"composer.tools.{name}", Switch).isChecked() for name in NAMES)
 
 
 async def test_tool_that_is_impossible_here_says_why(
@@ -68,20 +64,12 @@ async def test_tool_that_is_impossible_here_says_why(
     monkeypatch.setattr(run_python, "_find_sandbox", find)
     desk = make_desk()
     await load(desk)
-    menu = desk.window.findChild(ToolsMenu)
-    menu.popup(QPoint(0, 0))  # which makes it find out
-    await desk.until(lambda: "Install the package bubblewrap." in _tool(menu).toolTip())
-    assert not _tool(menu).isEnabled()
-    place = menu.actionGeometry(_tool(menu)).center()
-    QApplication.sendEvent(menu, QHelpEvent(QHelpEvent.Type.ToolTip, place, menu.mapToGlobal(place)))
-    assert "Install the package bubblewrap." in QToolTip.text(), "it is shown for a disabled entry too"
-    QToolTip.hideText()
+    menu = desk.open_tools()  # which makes it find out
+    tool = desk.find("composer.tools.run_python", Switch)
+    await desk.until(lambda: tool.accessibleDescription() == "Install the package bubblewrap.")
+    assert not tool.isEnabled()
+    assert "Install the package bubblewrap." in [each.text() for each in tool.parentWidget().findChildren(QLabel)]
     menu.close()
-
-
-def _tool(menu: ToolsMenu) -> QAction:
-    """Return the entry, which is made anew when something changes."""
-    return next(each for each in menu.actions() if each.objectName() == "composer.tools.run_python")
 
 
 async def test_search_and_page_are_asked_about_and_read(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,9 +151,8 @@ async def test_whole_script_is_shown_in_the_type_of_code(
     monkeypatch.setattr(run_python, "_find_sandbox", find)
     desk = make_desk()
     await load(desk)
-    menu = desk.window.findChild(ToolsMenu)
-    menu.popup(QPoint(0, 0))
-    await desk.until(lambda: _tool(menu).isEnabled())
+    menu = desk.open_tools()
+    await desk.until(desk.find("composer.tools.run_python", Switch).isEnabled)
     menu.close()
     choose(desk, "run_python")
     desk.client.answers = [

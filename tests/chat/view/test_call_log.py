@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from PySide6.QtGui import QAction, QGuiApplication
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QLabel, QPushButton
 
-from qwendesk.chat.view.composer.tools_button import ToolsMenu
 from qwendesk.chat.view.thread.tools.call_log_dialog import CallLogDialog
 from qwendesk.chat.view.thread.tools.call_row import CallRow
 from qwendesk.core.messages import ToolCall
@@ -15,9 +14,8 @@ from tests.window_desk import Desk
 
 
 def open_from_menu(desk: Desk) -> CallLogDialog:
-    action = desk.window.findChild(ToolsMenu).findChild(QAction, "composer.tools.calls")
-    assert action is not None
-    action.trigger()
+    desk.open_tools()
+    desk.click("composer.tools.calls")
     return desk.find("calllog", CallLogDialog)
 
 

@@ -6,11 +6,9 @@ from threading import Event
 from typing import Any
 
 import pytest
-from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QPlainTextEdit
 
 from qwendesk.chat.view.composer.folder_strip import folder_text
-from qwendesk.chat.view.composer.tools_button import ToolsMenu
 from qwendesk.core import paths
 from qwendesk.core.folder_state import FolderState
 from qwendesk.toolbox.knowledge import folder_indexes, index_update
@@ -27,10 +25,8 @@ def shown(desk: Desk, folder: Path) -> str:
 
 
 def in_menu(desk: Desk, folder: Path) -> str:
-    menu = desk.find("composer.menu.tools", ToolsMenu)
-    action = menu.findChild(QAction, f"composer.tools.folder.{folder}")
-    assert action is not None
-    return action.text()
+    desk.open_tools().close()
+    return desk.text_of(f"composer.tools.folder.{folder}")
 
 
 @pytest.fixture

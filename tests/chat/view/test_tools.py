@@ -4,13 +4,11 @@ import json
 from pathlib import Path
 
 import msgspec
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QAction
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from qwendesk.chat.tree_edits import new_answer, new_question
-from qwendesk.chat.view.composer.tools_button import ToolsMenu
 from qwendesk.chat.view.thread.tools.call_body import (
     arguments_text,
     outcome_text,
@@ -25,6 +23,7 @@ from qwendesk.core.conversation import ChatTree
 from qwendesk.core.messages import CallRecord, Message, ToolCall, ToolStep, text_message
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.protocol import LoadReport
+from qwendesk.widgets.controls import Switch
 from qwendesk.widgets.text_pane import TextPane
 from tests.fakes.engine import DEMO_REPORT, ScriptedAnswer
 from tests.window_desk import Desk
@@ -39,11 +38,7 @@ async def load(desk: Desk) -> None:
 
 
 def choose(desk: Desk, tool: str) -> None:
-    """Click an entry of the menu of tools."""
-    menu = desk.window.findChild(ToolsMenu)
-    action = menu.findChild(QAction, f"composer.tools.{tool}")
-    assert action is not None
-    action.trigger()
+    desk.choose_tool(tool)
 
 
 def button(desk: Desk) -> QPushButton:
@@ -73,31 +68,62 @@ async def test_chosen_tools_are_offered_to_the_model(desk: Desk) -> None:
 
 async def test_menu_stays_open_while_tools_are_chosen(desk: Desk) -> None:
     await load(desk)
-    button(desk).click()
-    menu = desk.window.findChild(ToolsMenu)
+    menu = desk.open_tools()
     await desk.until(menu.isVisible)
-
-    def click(tool: str) -> None:
-        action = next(each for each in menu.actions() if each.objectName() == f"composer.tools.{tool}")
-        QTest.mouseClick(menu, Qt.MouseButton.LeftButton, pos=menu.actionGeometry(action).center())
-
     bottom = menu.geometry().bottom()
-    click("calculate")
-    click("current_time")
+    desk.click("composer.tools.calculate")
+    row = desk.find("composer.tools.current_time", QWidget).parentWidget()
+    QTest.mouseClick(row, Qt.MouseButton.LeftButton, pos=QPoint(40, 8))  # beside the switch counts too
     assert menu.isVisible()
     assert menu.geometry().bottom() == bottom, "its new line about the cost is on the screen"
     assert set(desk.parts.chat.settings.tools) == {"calculate", "current_time"}
     menu.close()
 
 
+async def test_menu_is_used_with_the_keys(desk: Desk) -> None:
+    await load(desk)
+    menu = desk.open_tools()
+    await desk.until(menu.isVisible)
+
+    def here() -> str:
+        focus = menu.focusWidget()
+        return focus.objectName() if focus is not None else ""
+
+    assert here() == "composer.tools.pick", "Ask my files is first"
+    QTest.keyClick(menu.focusWidget(), Qt.Key.Key_Down)
+    assert here() == "composer.tools.current_time"
+    QTest.keyClick(menu.focusWidget(), Qt.Key.Key_Space)
+    assert desk.parts.chat.settings.tools == ("current_time",)
+    assert here() == "composer.tools.current_time"
+    QTest.keyClick(menu.focusWidget(), Qt.Key.Key_Up)
+    assert here() == "composer.tools.pick"
+    QTest.keyClick(menu.focusWidget(), Qt.Key.Key_Escape)
+    assert not menu.isVisible()
+
+
+async def test_demo_offers_the_tools_that_it_can_use_and_those_that_are_on(desk: Desk) -> None:
+    desk.client.report = msgspec.structs.replace(DEMO_REPORT, template=TEMPLATE)
+    assert isinstance(await desk.parts.engine.load_demo(), LoadReport)
+    assert offered(desk) == ["current_time", "calculate"]
+    desk.parts.chat.change_settings(ChatSettings(tools=("web_search",)))
+    assert offered(desk) == ["current_time", "calculate", "web_search"], "it can be turned off"
+    await load(desk)
+    assert len(offered(desk)) > 5
+
+
+def offered(desk: Desk) -> list[str]:
+    menu = desk.open_tools()
+    menu.close()
+    shown = [each for each in menu.findChildren(Switch) if each.parentWidget().isVisibleTo(menu)]
+    return [each.objectName().removeprefix("composer.tools.") for each in shown]
+
+
 async def test_tokens_of_the_active_tools_are_counted_by_the_engine(desk: Desk) -> None:
     await load(desk)
     choose(desk, "calculate")
-    menu = desk.window.findChild(ToolsMenu)
 
     def cost() -> str:
-        action = menu.findChild(QAction, "composer.tools.cost")
-        return action.text() if action is not None and action.isVisible() else ""
+        return desk.text_of("composer.tools.cost")
 
     def n_words() -> int:
         return sum(len(each.split()) for each in desk.parts.services.toolbox.definitions(desk.parts.chat.settings))
@@ -131,9 +157,9 @@ async def test_template_with_a_known_fault_is_said_once_and_in_the_menu(desk: De
     assert not composer.notice
     choose(desk, "calculate")
     assert "known fault in tool calls" in composer.notice
-    fault = desk.window.findChild(ToolsMenu).findChild(QAction, "composer.tools.fault")
-    assert fault is not None
-    assert not fault.isEnabled()
+    menu = desk.open_tools()
+    assert desk.is_shown("composer.tools.fault")
+    menu.close()
     composer.show_notice("")
     choose(desk, "current_time")
     assert not composer.notice, "once is enough"
@@ -145,11 +171,10 @@ async def test_folder_switches_reading_on_and_off(desk: Desk, tmp_path: Path) ->
     picker.add_folder(str(tmp_path))
     assert button(desk).text() == "Tools: 1"
     assert desk.parts.chat.settings.tools == ("list_files", "search_files", "read_file")
-    menu = desk.window.findChild(ToolsMenu)
-    folder = menu.findChild(QAction, f"composer.tools.folder.{tmp_path}")
-    assert folder is not None
-    assert folder.text().startswith(tmp_path.name)
-    folder.trigger()
+    desk.open_tools()
+    folder = f"composer.tools.folder.{tmp_path}"
+    assert desk.text_of(folder).startswith(tmp_path.name)
+    desk.click(folder)
     await desk.until(lambda: desk.is_shown("folder.remove"))
     desk.click("folder.remove")
     assert desk.parts.chat.settings.tool_folders == ()

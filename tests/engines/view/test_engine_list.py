@@ -298,6 +298,6 @@ async def test_settings_link_to_the_engine_list(make_engines_desk: MakeDesk, tmp
     await desk.begin()
     desk.window.show_page("settings")
     desk.click("settings.advanced")
-    assert desk.text_of("settings.engine.engine") == "Automatic (recommended)…"
-    desk.click("settings.engine.engine")
+    assert desk.text_of("settings.models.engine") == "Automatic (recommended)…"
+    desk.click("settings.models.engine")
     assert desk.is_shown("engine.list")

@@ -17,7 +17,7 @@ from tests.help.release_page import answer, content
 from tests.hub.hub_server import FakeHub, running_hub
 from tests.window_desk import Desk
 
-CARD = "settings.updates"
+CARD = "settings.version"
 NEXT = Release("99.1.0", datetime.date(2026, 12, 19), "<b>Bold</b> & more")
 
 

@@ -4,14 +4,14 @@ import json
 from typing import Any
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QAction
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QDialog, QLabel, QLineEdit, QPlainTextEdit, QWidget
 
-from qwendesk.chat.view.composer.tools_button import ToolsMenu
+from qwendesk.chat.view.composer.tools_menu import ToolsMenu
 from qwendesk.core.files import read_whole
 from qwendesk.mcp.server import McpServerState
 from qwendesk.mcp.server_config import server_list_file
+from qwendesk.widgets.controls import Switch
 from tests.window_desk import Desk
 
 
@@ -51,7 +51,11 @@ def tool_names(desk: Desk) -> list[str]:
 def in_menu(desk: Desk) -> list[str]:
     """What the menu of tools in the message field offers of servers."""
     menu = desk.find("composer.menu.tools", ToolsMenu)
-    return [each.text() for each in menu.findChildren(QAction) if "composer.tools.mcp/" in each.objectName()]
+    menu.open()
+    menu.close()
+    shown = [each for each in menu.findChildren(Switch) if each.parentWidget().isVisibleTo(menu)]
+    switches = [each for each in shown if "composer.tools.mcp/" in each.objectName()]
+    return [each.accessibleName() for each in switches]
 
 
 async def test_program_is_added_by_the_form_and_its_tools_are_listed(page: Desk) -> None:
@@ -159,7 +163,7 @@ async def test_pasted_json_says_what_it_would_add_or_what_is_wrong(page: Desk) -
 
 async def test_switches_decide_what_the_chat_offers(page: Desk) -> None:
     await add(page, "R&D")
-    await page.until(lambda: in_menu(page) == ["R&&D (MCP server)"])
+    await page.until(lambda: in_menu(page) == ["R&D (MCP server)"])
     page.click("settings.mcp.1.open")
     page.click("settings.mcp.1.tool.1.on")
     await page.until(lambda: tool_names(page) == ["r_d__b_send_b", "r_d__prompts"])
@@ -167,7 +171,7 @@ async def test_switches_decide_what_the_chat_offers(page: Desk) -> None:
     await page.until(lambda: in_menu(page) == [])
     assert page.text_of("settings.mcp.1.status") == "Off"
     page.click("settings.mcp.1.on")
-    await page.until(lambda: in_menu(page) == ["R&&D (MCP server)"])
+    await page.until(lambda: in_menu(page) == ["R&D (MCP server)"])
     assert not page.find("settings.mcp.1.tool.1.on", QAbstractButton).isChecked()
 
 

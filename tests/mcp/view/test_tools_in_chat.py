@@ -8,9 +8,7 @@ from typing import Any
 import msgspec
 import psutil
 import pytest
-from PySide6.QtGui import QAction
 
-from qwendesk.chat.view.composer.tools_button import ToolsMenu
 from qwendesk.chat.view.thread.pictures.picture_viewer import PictureViewer
 from qwendesk.chat.view.thread.pictures.thumbnails import Thumbnail
 from qwendesk.chat.view.thread.tools.call_row import CallRow
@@ -32,10 +30,7 @@ async def offer(desk: Desk, server: NewServer) -> None:
     desk.client.report = msgspec.structs.replace(DEMO_REPORT, template=TEMPLATE, can_see=True)
     await desk.parts.engine.load(LoadOptions(model="/models/with-tools.gguf"))
     await added(desk.parts.services.mcp, server)
-    menu = desk.find("composer.menu.tools", ToolsMenu)
-    action = menu.findChild(QAction, f"composer.tools.mcp/{server.config.id}")
-    assert action is not None
-    action.trigger()
+    desk.choose_tool(f"mcp/{server.config.id}")
 
 
 async def ask_to_call(desk: Desk, tool: str, **arguments: Any) -> None:

@@ -1,7 +1,6 @@
 """A chat in the window over the real llama-server: with thinking, a picture and a tool."""
 
 import pytest
-from PySide6.QtGui import QAction
 
 from qwendesk.chat.view.thread.tools.call_row import CallRow
 from tests.remote.llama_server import UrgingProxy, needs_llama_server, running_llama_server
@@ -26,7 +25,7 @@ async def test_thinking_a_picture_and_a_tool(remote_window, shape_picture):
             seen = desk.parts.chat.conversation.turns[-1].answer
             assert seen.reasoning
             assert "red circle" in seen.text
-            choose_tool(desk, "current_time")
+            desk.choose_tool("current_time")
             await desk.ask("What time is it?")
             told = desk.parts.chat.conversation.turns[-1].answer
             (record,) = told.steps[0].calls
@@ -37,8 +36,3 @@ async def test_thinking_a_picture_and_a_tool(remote_window, shape_picture):
         finally:
             await desk.parts.engine.eject()
             await proxy.close()
-
-
-def choose_tool(desk, name):
-    action = desk.window.findChild(QAction, f"composer.tools.{name}")
-    action.trigger()

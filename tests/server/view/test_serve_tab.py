@@ -1,4 +1,4 @@
-"""The tab This PC serves as a user sees it."""
+"""The tab Share this model as a user sees it."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QPlainTextEdit, QScrollArea, QWidget
 
 from qwendesk.core import paths
 from qwendesk.server.access import KEY_VARIABLE
@@ -44,7 +44,9 @@ def copied() -> str:
 
 async def test_it_is_off_until_the_user_switches_it_on_and_programs_then_get_answers(desk: ServerDesk) -> None:
     assert desk.text_of("serve.title") == "Off"
-    assert not desk.is_shown("serve.openai")
+    port = desk.services.settings.options.server_port
+    assert desk.text_of("serve.openai") == f"http://127.0.0.1:{port}/v1", "it is known before"
+    assert not desk.find("serve.key.copy", QAbstractButton).isEnabled()
     assert not desk.find("serve.program.claude.setup", QAbstractButton).isEnabled()
 
     await desk.switch_on()
@@ -170,6 +172,7 @@ async def test_other_pcs_get_in_after_a_question_with_tls_and_a_fingerprint(desk
 async def test_requests_are_listed_with_their_tokens_and_can_be_stopped(desk: ServerDesk) -> None:
     await desk.switch_on()
     await desk.until(lambda: desk.is_shown("serve.requests.none"))
+    assert desk.text_of("serve.requests.none") == "Nothing yet. Press Test to see one here."
     assert (await ask(desk))[0] == 200
     await desk.until(lambda: state_of(desk, 1) == "done")
     assert desk.text_of("serve.request.1.0") == "Claude Code"
@@ -185,6 +188,41 @@ async def test_requests_are_listed_with_their_tokens_and_can_be_stopped(desk: Se
         await running
     await desk.until(lambda: state_of(desk, 1) == "stopped")
     assert not desk.is_shown("serve.request.1.stop")
+    desk.click("serve.requests.clear")
+    await desk.until(lambda: desk.is_shown("serve.requests.none"))
+
+
+async def test_only_the_latest_refusal_is_red_and_more_than_four_requests_are_scrolled(desk: ServerDesk) -> None:
+    await desk.switch_on()
+    for key in ("wrong-key-of-somebody", "another-wrong-key"):
+        assert (await ask(desk, key, **{"User-Agent": key}))[0] == 401
+    for _ in range(4):
+        assert (await ask(desk))[0] == 200
+    await desk.until(lambda: desk.has("serve.request.6.6") and state_of(desk, 6).startswith("refused"))
+    kinds = [desk.find(f"serve.request.{line}.6", QWidget).property("kind") for line in (5, 6)]
+    assert kinds == ["error", "dim"]
+    area = next(
+        each
+        for each in desk.window.findChildren(QScrollArea)
+        if each.isAncestorOf(desk.find("serve.request.1.6", QWidget))
+    )
+    await desk.until(lambda: area.verticalScrollBar().maximum() > 0)
+
+
+async def test_web_pages_are_let_in_by_a_setting_without_a_restart(desk: ServerDesk) -> None:
+    desk.services.settings.change({"server_origins": ("http://localhost:3000/",)})
+    await desk.switch_on()
+    address, page = desk.services.server.state.address, {"Origin": "http://localhost:3000"}
+    assert (await ask(desk, **page))[0] == 200
+    assert (await ask(desk, Origin="https://other.example"))[0] == 403
+
+    desk.services.settings.change({"server_origins": ("HTTPS://Other.example",)})
+    assert (await ask(desk, **page))[0] == 403
+    assert (await ask(desk, Origin="https://other.example"))[0] == 200
+    assert desk.services.server.state.address == address, "it is the same server"
+
+    desk.click("serve.origins")
+    await desk.until(lambda: desk.is_shown("settings.server.server_origins"))
 
 
 async def test_the_meter_shows_the_speed_of_an_answer_for_another_program(desk: ServerDesk) -> None:

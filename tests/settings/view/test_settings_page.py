@@ -3,13 +3,13 @@
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit, QScrollArea, QWidget
+from PySide6.QtWidgets import QAbstractButton, QComboBox, QLabel, QLineEdit, QListWidget, QScrollArea, QWidget
 
 from qwendesk.core.app_options import AppOptions
 from qwendesk.core.settings import table
 from qwendesk.settings.service import SettingsService, settings_file
 
-_THEME = "settings.look.theme.row"
+_THEME = "settings.appearance.theme.row"
 
 
 async def options(desk) -> AppOptions:
@@ -53,8 +53,8 @@ async def test_nothing_is_cut_off_in_the_narrowest_window(page):
     area = next(each for each in page.window.findChildren(QScrollArea) if each.isAncestorOf(page.find(_THEME, QWidget)))
     # If the content is too wide, it can be scrolled sideways, though there is no scroll bar.
     await page.until(lambda: area.width() < 560 and area.horizontalScrollBar().maximum() == 0)
-    row, dark = page.find(_THEME, QWidget), page.find("settings.look.theme.dark", QWidget)
-    texts = page.find("settings.look.theme.label", QWidget)
+    row, dark = page.find(_THEME, QWidget), page.find("settings.appearance.theme.dark", QWidget)
+    texts = page.find("settings.appearance.theme.label", QWidget)
     await page.until(lambda: dark.mapTo(row, QPoint()).y() > texts.mapTo(row, QPoint()).y() + texts.height())
 
 
@@ -71,16 +71,16 @@ async def test_change_is_saved_marked_and_reset(page):
 
 
 async def test_a_number_out_of_range_is_refused_with_the_range(page):
-    enter(page, "settings.memory.reserve_gb", "9999")
-    assert "up to 256" in page.text_of("settings.memory.reserve_gb.error")
+    enter(page, "settings.models.reserve_gb", "9999")
+    assert "up to 256" in page.text_of("settings.models.reserve_gb.error")
     assert (await options(page)).reserve_gb == AppOptions().reserve_gb
-    enter(page, "settings.memory.reserve_gb", "2.5")
-    assert not page.is_shown("settings.memory.reserve_gb.error")
+    enter(page, "settings.models.reserve_gb", "2.5")
+    assert not page.is_shown("settings.models.reserve_gb.error")
     assert (await options(page)).reserve_gb == 2.5
 
 
 async def test_arrow_keys_step_a_number_and_esc_discards_typing(page):
-    field = page.find("settings.look.zoom_percent", QLineEdit)
+    field = page.find("settings.appearance.zoom_percent", QLineEdit)
     field.setFocus()
     QTest.keyClick(field, Qt.Key.Key_Up)
     assert (await options(page)).zoom_percent == 101
@@ -93,15 +93,15 @@ async def test_search_includes_advanced_options_and_choices(page):
     search = page.find("settings.search", QLineEdit)
     search.setText("proxy")
     assert page.is_shown("settings.network.proxy")
-    assert not page.is_shown("settings.look.theme.dark")
+    assert not page.is_shown("settings.appearance.theme.dark")
     assert not page.is_shown("settings.folders")
     search.setText("lm studio")
     assert page.is_shown("settings.folders")
     search.setText("nothing is about this")
     assert page.is_shown("settings.nothing")
-    assert page.text_of("settings.nothing") == "No matching settings."
+    assert page.text_of("settings.nothing") == "Nothing found for “nothing is about this”."
     search.clear()
-    assert page.is_shown("settings.look.theme.dark")
+    assert page.is_shown("settings.appearance.theme.dark")
 
 
 @pytest.mark.parametrize(
@@ -117,23 +117,23 @@ async def test_search_for_a_flag_says_where_its_option_is(page, flag: str, said:
 
 
 async def test_the_hint_of_the_theme_follows_the_choice(page):
-    hint = page.find("settings.look.theme.text", QLabel)
+    hint = page.find("settings.appearance.theme.text", QLabel)
     assert hint.text() == "Follows your system's appearance."
-    page.click("settings.look.theme.light")
+    page.click("settings.appearance.theme.light")
     assert hint.text() == "Always light."
     page.parts.services.settings.change({"theme": "dark"})
     assert hint.text() == "Always dark."
 
 
 async def test_theme_changes_at_once_and_is_restored_after_a_restart(page, keeper):
-    page.click("settings.look.theme.light")
+    page.click("settings.appearance.theme.light")
     assert not keeper.theme.is_dark
     assert (await options(page)).theme == "light"
-    page.click("settings.look.theme.light")
-    assert page.find("settings.look.theme.light", QAbstractButton).isChecked()
+    page.click("settings.appearance.theme.light")
+    assert page.find("settings.appearance.theme.light", QAbstractButton).isChecked()
     keeper.choose("dark")
     assert (await options(page)).theme == "dark"
-    assert page.find("settings.look.theme.dark", QAbstractButton).isChecked()
+    assert page.find("settings.appearance.theme.dark", QAbstractButton).isChecked()
     page.parts.appearance.apply(with_theme=True)
     assert keeper.theme.is_dark
 
@@ -142,7 +142,7 @@ async def test_zoom_is_saved_and_a_theme_of_the_command_line_is_not(page, keeper
     await page.until(page.window.isActiveWindow)
     page.press(Qt.Key.Key_Plus, Qt.KeyboardModifier.ControlModifier)
     assert (await options(page)) == AppOptions(zoom_percent=110)
-    assert page.find("settings.look.zoom_percent", QLineEdit).text() == "110"
+    assert page.find("settings.appearance.zoom_percent", QLineEdit).text() == "110"
     keeper.zoom(0)
     assert (await options(page)) == AppOptions()
 
@@ -162,35 +162,65 @@ async def test_failed_save_is_shown(page):
 
 
 async def test_another_language_offers_a_restart_which_quits_and_asks_to_start_again(page):
-    assert not page.is_shown("settings.look.language.restart")
+    assert not page.is_shown("settings.appearance.language.restart")
     page.parts.services.settings.change({"language": "de"})
-    assert page.is_shown("settings.look.language.restart")
+    assert page.is_shown("settings.appearance.language.restart")
     page.parts.services.settings.change({"language": ""})
-    assert not page.is_shown("settings.look.language.restart")
+    assert not page.is_shown("settings.appearance.language.restart")
     page.parts.services.settings.change({"language": "de"})
     closed = []
     page.window.closed.connect(lambda: closed.append(True))
     assert not page.window.wants_restart
-    page.click("settings.look.language.restart")
+    page.click("settings.appearance.language.restart")
     assert page.window.wants_restart
     assert closed
     assert (await options(page)).language == "de"
 
 
-async def test_links_beside_the_sections_lead_to_them_where_there_is_room(page):
+def top_of(page, name: str) -> int:
+    card = page.find(name, QWidget)
+    return card.mapTo(card.window(), QPoint()).y()
+
+
+async def test_list_of_sections_leads_to_them_and_marks_where_the_user_is(page):
     page.window.resize(1280, 800)
-    link, privacy = "settings.privacy.link", page.find("settings.privacy", QWidget)
-    await page.until(lambda: page.is_shown(link))
-    view = privacy.window()
-    page.click("settings.notes.link")
-    notes = page.find("settings.notes", QWidget)
-    await page.until(lambda: 0 < notes.mapTo(view, QPoint()).y() < 200)
+    sections = page.find("settings.sections", QListWidget)
+    await page.until(sections.isVisible)
+    names = [sections.item(place).text() for place in range(sections.count())]
+    assert sections.currentItem().text() == "Appearance"
+    for name, card in (("Games", "settings.games"), ("Tools", "settings.mcp")):
+        sections.setCurrentRow(names.index(name))
+        await page.until(lambda card=card: 0 < top_of(page, card) < 200)
+        assert sections.currentItem().text() == name
+    area = next(each for each in page.window.findChildren(QScrollArea) if each.isAncestorOf(page.find(_THEME, QWidget)))
+    area.verticalScrollBar().setValue(0)
+    assert sections.currentItem().text() == "Appearance"
+    QTest.keyClick(sections, Qt.Key.Key_Down)
+    assert sections.currentItem().text() == "Chats"
 
+
+async def test_list_has_only_the_sections_that_were_found(page):
+    page.window.resize(1280, 800)
+    sections = page.find("settings.sections", QListWidget)
     enter(page, "settings.search", "language")
-    await page.until(lambda: not page.is_shown(link))
-    assert page.is_shown("settings.look.link")
+    shown = [sections.item(place).text() for place in range(sections.count()) if not sections.isRowHidden(place)]
+    assert shown == ["Appearance"]
 
-    page.find("settings.search", QLineEdit).clear()
-    await page.until(lambda: page.is_shown(link))
-    page.window.resize(900, 800)
-    await page.until(lambda: not page.is_shown(link))
+
+async def test_sections_are_a_menu_where_there_is_no_room_for_the_list(page):
+    page.window.resize(900, 640)
+    menu = page.find("settings.menu", QComboBox)
+    await page.until(menu.isVisible)
+    assert not page.is_shown("settings.sections")
+    menu.activated.emit(menu.findText("Privacy"))
+    await page.until(lambda: menu.currentText() == "Privacy")
+    page.window.resize(1280, 800)
+    await page.until(lambda: page.is_shown("settings.sections"))
+    assert not menu.isVisible()
+
+
+async def test_web_origins_must_be_addresses(page):
+    enter(page, "settings.server.server_origins", "localhost:3000/path")
+    assert "http://localhost:3000" in page.text_of("settings.server.server_origins.error")
+    enter(page, "settings.server.server_origins", "http://localhost:3000; app://obsidian.md")
+    assert (await options(page)).server_origins == ("http://localhost:3000", "app://obsidian.md")

@@ -61,6 +61,9 @@ class Composer(QFrame):
     def __init__(self) -> None:
         super().__init__()
         self._busy = self._sending = self._is_stopping = False
+        self._thinks_now = False
+        self._shown_budget: int | None = None
+        """The thinking budget of the next message; None if it is sent without thinking."""
         self._preset_actions: list[QAction] = []
         self._chosen_preset = ""
         self._remark = ""
@@ -135,6 +138,8 @@ class Composer(QFrame):
     def show_answer_now(self, *, visible: bool) -> None:
         """Show or hide the button that ends thinking."""
         self._answer_now.setVisible(visible and not self._is_stopping)
+        self._thinks_now = visible
+        self._show_thinking_text()
 
     def show_tokens(self, tokens: int | None) -> None:
         """Show how many tokens the typed text has; None if unknown."""
@@ -156,7 +161,8 @@ class Composer(QFrame):
         can = report is None or report.can_think
         self._thinking.setEnabled(can)
         self._thinking.setChecked(on and can)
-        self._words.set(self._thinking, *_thinking_texts(budget if on and can else None), "")
+        self._shown_budget = budget if on and can else None
+        self._show_thinking_text()
         self._budget.setEnabled(can)
         self._budgets.show_budget(budget)
         self._budgets.show_reason(budget_reason(report))
@@ -167,6 +173,11 @@ class Composer(QFrame):
                 tip = tr("This model can't think before it answers. {0}", report.template.notice)
         describe(self._thinking, "composer.thinking", tr("Thinking"), tip, COMMANDS["thinking"].shortcut)
         self._thinking.themed.show("thought", "text" if on and can else "text_dim")
+
+    def _show_thinking_text(self) -> None:
+        """Say whether the model thinks: it may do so now although it can't be asked to."""
+        budget = -1 if self._thinks_now and self._shown_budget is None else self._shown_budget
+        self._words.set(self._thinking, *_thinking_texts(budget), "")
 
     def show_effort(self, abilities: TemplateAbilities | None, chosen: str) -> None:
         """Show how much the model thinks, where its chat template can be told; None hides it."""

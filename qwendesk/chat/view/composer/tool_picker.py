@@ -10,12 +10,16 @@ from qwendesk.chat.context_fill import ContextGauge
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.view.composer.composer import Composer
 from qwendesk.core.chats import ChatSettings
+from qwendesk.core.paths import is_demo
 from qwendesk.core.tool_context import ToolChoice
 from qwendesk.core.translation import tr
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.widgets.bind import bind_field
 from qwendesk.widgets.file_dialogs import ask_for_folder
 from qwendesk.widgets.tasks import window_tasks
+
+# The tools with which the built-in demo can do something.
+_FOR_DEMO = ("current_time", "calculate")
 
 
 class ToolPicker(QObject):
@@ -35,7 +39,7 @@ class ToolPicker(QObject):
         choice = composer.tools.choice
         choice.chosen.connect(lambda names: self._change(tools=tuple(names)))
         choice.folder_asked.connect(self._ask_for_folder)
-        choice.aboutToShow.connect(self.obstacles_asked)
+        choice.opened.connect(self.obstacles_asked)
         bind_field(self, chat.state, lambda state: state.settings, self._show)
 
     def show_choices(self, choices: Sequence[ToolChoice]) -> None:
@@ -49,10 +53,17 @@ class ToolPicker(QObject):
 
     def _show(self, _settings: ChatSettings | None = None) -> None:
         settings = self._chat.settings
-        self._composer.tools.show_tools(self._choices, settings, self._report)
+        self._composer.tools.show_tools(self._offered(settings), settings, self._report)
         self._count_if_changed()
         if any(choice.obstacle and set(choice.names) <= set(settings.tools) for choice in self._choices):
             self.obstacles_asked.emit()
+
+    def _offered(self, settings: ChatSettings) -> Sequence[ToolChoice]:
+        """Return the tools that suit the loaded model, and those that are on, so that they can be turned off."""
+        if self._report is None or not is_demo(self._report.options.model):
+            return self._choices
+        usable = {*_FOR_DEMO, *settings.tools}
+        return [choice for choice in self._choices if usable.issuperset(choice.names)]
 
     def _count_if_changed(self) -> None:
         """Have the engine count what the active tools take, unless it did so for the same ones."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from PySide6.QtCore import QObject, Qt
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from qwendesk.chat.chat_list import ChatListService, ChatListState
 from qwendesk.chat.chat_state import ChatState
@@ -13,6 +13,7 @@ from qwendesk.core.chats import ChatSummary
 from qwendesk.core.translation import tr
 from qwendesk.widgets.bind import bind, bind_field
 from qwendesk.widgets.buttons import TextButton, describe
+from qwendesk.widgets.kit import STRETCH, column, row, rule
 from qwendesk.widgets.tasks import window_tasks
 
 # Characters of a chat's title that are shown in a link.
@@ -71,11 +72,7 @@ class BranchNote(QWidget):
         self._original_id = ""
         self._link = TextButton("", kind="link", icon_name="branch", role="text_link", size=14)
         self._link.clicked.connect(self._open_original)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(20, 8, 20, 0)
-        row.addStretch(1)
-        row.addWidget(self._link)
-        row.addStretch(1)
+        self.setLayout(column(row(self._link, STRETCH, margins=(20, 6, 20, 6)), rule(), spacing=0))
         bind(self, chat.state, self._show)
         bind(self, chat_list.state, self._show)
 

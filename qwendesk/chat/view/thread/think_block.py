@@ -11,6 +11,7 @@ from qwendesk.core.translation import tr
 from qwendesk.core.units import show_duration
 from qwendesk.widgets.buttons import ChevronButton, describe
 from qwendesk.widgets.display_texts import thought_text
+from qwendesk.widgets.kit import button
 from qwendesk.widgets.text_pane import TextPane, reading_line_format
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
@@ -44,6 +45,10 @@ class ThinkBlock(QWidget):
         box = QVBoxLayout(self._body_box)
         box.setContentsMargins(_INSET, 6, _INSET, 14)
         box.addWidget(self._body)
+        # The header may be scrolled away by then.
+        hide = button(tr("Hide thinking"), f"thread.think.hide.{turn_id}", kind="link")
+        hide.clicked.connect(lambda: self.set_open(opened=False))
+        box.addWidget(hide, 0, Qt.AlignmentFlag.AlignLeft)
 
         self._frame = QFrame()
         self._frame.setProperty("kind", "thought")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+import msgspec
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QLabel, QLineEdit, QListWidget, QListWidgetItem, QStackedWidget, QWidget
@@ -36,8 +37,10 @@ from qwendesk.widgets.theme_keeper import current_theme
 _PREFIX = "options"
 # The sections of LoadOptions, in the order of the table.
 _SECTIONS = ("Memory", "GPU", "Context", "Chat memory (KV cache)", "Speed", "Drafts", "Pictures", "Model")
+_RESERVE = table(AppOptions)["reserve_gb"]
 _ENTRIES: tuple[Entry, ...] = (
-    table(AppOptions)["reserve_gb"], *(entry for key, entry in table(LoadOptions).items() if key != "model")
+    msgspec.structs.replace(_RESERVE, setting=msgspec.structs.replace(_RESERVE.setting, section="Memory")),
+    *(entry for key, entry in table(LoadOptions).items() if key != "model")
 )  # fmt: skip
 N_OPTIONS = len(_ENTRIES)
 # Groups that aren't sections.

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 
@@ -10,6 +11,7 @@ from qwendesk.core.chats import ChatSettings
 from qwendesk.core.tool_context import ToolChoice
 from qwendesk.core.translation import install_translator, languages_folder, read_language
 from qwendesk.widgets.theme_keeper import ThemeKeeper
+from tests.fakes.engine import DEMO_REPORT
 
 _BUTTONS = "thinking", "tools", "preset", "answernow"
 
@@ -39,6 +41,16 @@ def _texts(composer: Composer) -> list[str]:
     buttons = [composer.findChild(QAbstractButton, f"composer.{name}") for name in _BUTTONS]
     assert not [each.text() for each in buttons if each.isVisible() and each.width() < each.sizeHint().width()]
     return [button.text() for button in buttons]
+
+
+def test_model_that_thinks_although_it_cannot_be_asked_to_is_not_called_off(page: QWidget) -> None:
+    composer = _composer(page, 900)
+    composer.show_answer_now(visible=False)
+    composer.show_thinking(on=True, report=msgspec.structs.replace(DEMO_REPORT, can_think=False))
+    for is_thinking, text in ((False, "Thinking: Off"), (True, "Thinking: On"), (False, "Thinking: Off")):
+        composer.show_answer_now(visible=is_thinking)
+        QApplication.processEvents()
+        assert _texts(composer)[0] == text
 
 
 def test_words_are_left_out_while_an_answer_leaves_no_room_for_them(page: QWidget) -> None:

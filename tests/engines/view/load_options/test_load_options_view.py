@@ -92,7 +92,7 @@ async def test_without_a_gpu_and_pictures_their_controls_are_not_there(make: Cal
         await desk.until(lambda desk=desk: desk.is_shown("inspector.memory.0"))
         assert ("GPU" in desk.choices("vision")) is has_gpu
         assert desk.is_shown("inspector.load.n_gpu_layers") is has_gpu
-        assert desk.is_shown("inspector.load.memory.reserve_gb.slider") is has_gpu
+        assert desk.is_shown("inspector.load.models.reserve_gb.slider") is has_gpu
         desk.parts.services.pending_load.change({"mmproj": ""})
         assert not desk.is_shown("inspector.load.vision")
 
@@ -115,7 +115,7 @@ async def test_options_that_do_not_fit_show_the_missing_memory(desk: InspectorDe
 async def test_the_memory_card_follows_the_reserve(desk: InspectorDesk, model: Path) -> None:
     await desk.open(model)
     amount = desk.text_of("inspector.memory.0.amount")
-    desk.slide("inspector.load.memory.reserve_gb.slider", 8)
+    desk.slide("inspector.load.models.reserve_gb.slider", 8)
     assert desk.parts.services.settings.options.reserve_gb == 8
     await desk.estimated(amount)
     assert desk.text_of("inspector.memory.0.amount").endswith("of 16.0 GB")
