@@ -53,11 +53,11 @@ class EngineUpdateCard(QWidget):
         buttons = FlowLayout()
         for button in (self._get, self._use, self._back, self._stop, self._look, self._file):
             buttons.addWidget(button)
-        title = kit.label(tr("Newer llama.cpp"), "strong")
+        title = kit.label(tr("Newer llama.cpp"), "heading")
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         content = kit.column(title, self._status, self._findings, self._problem, buttons)
-        column.addWidget(kit.card(content, name="engine.update"))
+        column.addWidget(kit.card(content, name="engine.update", padding=16))
         bind(self, updates.state, self._show, every_ms=REPAINT_EVERY_MS)
         bind(self, updates.engines.observed, lambda _: self._show(updates.state.value))
 
