@@ -63,7 +63,7 @@ def auto_text(entry: Entry, pending: PendingLoad) -> str:
     return "" if is_auto(entry, value) else _chosen_text(entry, value, pending)
 
 
-class Choice(NamedTuple):
+class PanelChoice(NamedTuple):
     """A value of a control: its words, and the load options that it sets."""
 
     text: str
@@ -78,7 +78,7 @@ class Control(NamedTuple):
     key: str
     """The option that it is about, by which the sheet with all options finds it."""
     label: str
-    choices: tuple[Choice, ...]
+    choices: tuple[PanelChoice, ...]
     """The first is Auto; () if there is nothing to choose."""
     chosen: int
     """The number of the choice in effect; -1 if the options were set to something else."""
@@ -104,7 +104,14 @@ def controls(pending: PendingLoad) -> tuple[Control, ...]:
 
 
 def _control(
-    requested: LoadOptions, key: str, label: str, choices: tuple[Choice, ...], *, auto: str, custom: str, note: str
+    requested: LoadOptions,
+    key: str,
+    label: str,
+    choices: tuple[PanelChoice, ...],
+    *,
+    auto: str,
+    custom: str,
+    note: str,
 ) -> Control:
     """Return a control. `auto` says what Auto takes now, `custom` stands for values that are none of the choices."""
     chosen = next(
@@ -128,13 +135,13 @@ def _length_control(requested: LoadOptions, pending: PendingLoad) -> Control:
     if limits is not None and limits.n_ctx:
         shorter = (each for each in _CONTEXTS if each < limits.longest_ctx)
         stops = tuple(sorted({*shorter, limits.n_ctx, limits.longest_ctx}))
-    choices = tuple(Choice(show_tokens(each), {"n_ctx": each}, pages_text(each)) for each in stops)
+    choices = tuple(PanelChoice(show_tokens(each), {"n_ctx": each}, pages_text(each)) for each in stops)
     n_ctx = requested.n_ctx or (decided.n_ctx if decided is not None else 0)
     note = context_remark(pending)
     if not note and n_ctx:
         note = tr("About {0}. Longer needs more memory.", pages_text(n_ctx))
     return _control(
-        requested, "n_ctx", tr("Chat length"), (Choice(tr("Auto"), {"n_ctx": 0}), *choices),
+        requested, "n_ctx", tr("Chat length"), (PanelChoice(tr("Auto"), {"n_ctx": 0}), *choices),
         auto=show_tokens(n_ctx) if n_ctx else "", custom=length_text(requested.n_ctx), note=note,
     )  # fmt: skip
 
@@ -165,12 +172,12 @@ def _placement_control(requested: LoadOptions, pending: PendingLoad) -> Control:
     def changes(n_gpu_layers: str | int, n_cpu_moe: str | int) -> dict[str, Any]:
         return {"n_gpu_layers": n_gpu_layers, **({"n_cpu_moe": n_cpu_moe} if has_experts else {})}
 
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[PanelChoice, ...] = ()
     if pending.has_gpu:
-        experts = (Choice(tr("Experts in RAM"), changes("all", n_layers)),) if has_experts else ()
+        experts = (PanelChoice(tr("Experts in RAM"), changes("all", n_layers)),) if has_experts else ()
         choices = (
-            Choice(tr("Auto"), changes("auto", "auto")), Choice(tr("All on the GPU"), changes("all", 0)), *experts,
-            Choice(tr("All in RAM"), changes(0, "auto")),
+            PanelChoice(tr("Auto"), changes("auto", "auto")), PanelChoice(tr("All on the GPU"), changes("all", 0)),
+            *experts, PanelChoice(tr("All in RAM"), changes(0, "auto")),
         )  # fmt: skip
     places = {"vram": tr("GPU"), "cpu": tr("RAM"), "disk": tr("RAM + disk")}
     place = places.get(plan.kind, tr("GPU + RAM")) if plan is not None else ""
@@ -182,7 +189,7 @@ def _placement_control(requested: LoadOptions, pending: PendingLoad) -> Control:
 def _cache_control(requested: LoadOptions, pending: PendingLoad) -> Control:
     """Return the control of the KV cache's types. The guide's page about options has what is reported of each."""
     words = {"f16": tr("Exact"), "q8_0": tr("Half the size"), "q4_0": tr("A quarter")}
-    choices = tuple(Choice(text, {"type_k": kind, "type_v": kind}, kind) for kind, text in words.items())
+    choices = tuple(PanelChoice(text, {"type_k": kind, "type_v": kind}, kind) for kind, text in words.items())
     now, decided = (requested.type_k, requested.type_v), pending.decided
     taken = (decided.type_k, decided.type_v) if decided is not None else now
     auto = words.get(taken[0], taken[0]) if taken[0] == taken[1] else ""
@@ -195,7 +202,7 @@ def _cache_control(requested: LoadOptions, pending: PendingLoad) -> Control:
     note = size or (notes.get(taken[0], "") if taken[0] == taken[1] else "") or tr("The KV cache.")
     return _control(
         requested, "type_k", tr("Chat memory"),
-        (Choice(tr("Auto"), {"type_k": "auto", "type_v": "auto"}), *choices),
+        (PanelChoice(tr("Auto"), {"type_k": "auto", "type_v": "auto"}), *choices),
         auto=auto, custom=" / ".join(now), note=note,
     )  # fmt: skip
 
@@ -221,7 +228,7 @@ def _picture_control(requested: LoadOptions, pending: PendingLoad) -> Control:
         note = tr("On the CPU, pictures take longer, and {0} of the GPU's memory is free.", show_bytes(n_bytes))
     elif taken == "cpu" and pending.has_gpu:
         note = tr("On the CPU, pictures take longer, and the GPU's memory is free for the model.")
-    choices = tuple(Choice(choice_text(kind), {"vision": kind}) for kind in kinds)
+    choices = tuple(PanelChoice(choice_text(kind), {"vision": kind}) for kind in kinds)
     return _control(
         requested, "vision", tr("Pictures"), choices, auto=choice_text(taken) if taken else "",
         custom=choice_text(requested.vision), note=note,
