@@ -133,7 +133,7 @@ class TuneSection(QWidget):
         restyle(self._run, "kind", "" if state.options is not None else "primary")
         if state.is_running:
             fraction = 1 - state.left_s / LONGEST_S
-            self._busy.show_progress(join_sentences(tr("Tuning."), progress_text(state)), fraction)
+            self._busy.show_progress(tr("Tuning: {0}", progress_text(state)), fraction)
         if state.failure and not is_busy:
             self._status.show_failure(BenchFailure("", state.failure))
         else:

@@ -36,11 +36,13 @@ class MemoryPicture(QFrame):
         head = row(label(tr("Where the model is"), "heading"), self._model, STRETCH, spacing=12)
         self.setLayout(column(head, self._list, self._legend, spacing=12, margins=(PADDING,) * 4))
         app_theme().changed.connect(self._show_legend)
-        bind_field(self, engine, _local_model, self._show_model)
+        # The model first: a card that is hidden before it has a parent would stay so until the next sample.
+        self._model.setText(_local_title(engine.value))
         bind(self, meters, self._show)
+        bind_field(self, engine, _local_title, self._show_model)
 
-    def _show_model(self, model: str) -> None:
-        self._model.setText(model_title(model) if model else "")
+    def _show_model(self, title: str) -> None:
+        self._model.setText(title)
         self._show_wanted()
 
     def _show(self, state: MeterState) -> None:
@@ -114,5 +116,5 @@ def _segment_texts(segments: Sequence[Segment]) -> list[str]:
     return [tr("{0}: {1}", segment_name(each.kind), show_bytes(each.n_bytes)) for each in segments if each.n_bytes]
 
 
-def _local_model(state: EngineState) -> str:
-    return state.local_report.options.model if state.local_report is not None else ""
+def _local_title(state: EngineState) -> str:
+    return model_title(state.local_report.options.model) if state.local_report is not None else ""

@@ -317,6 +317,8 @@ async def test_the_engine_page_shows_hardware_and_tests_the_engine(gaming_desk: 
     await desk.look()
     desk.press(Qt.Key.Key_3, Qt.KeyboardModifier.ControlModifier)
     assert desk.is_shown("engine.page")
+    assert desk.is_shown("engine.memory.0.bar")
+    assert desk.text_of("engine.memory.0.amount") == desk.text_of("meter.memory.text")
     page = desk.parts.engine_page.page()
     texts = " ".join(label.text() for label in page.findChildren(QLabel))
     for words in ("NVIDIA GeForce RTX 3090", "driver 575.64", "CUDA0", "AVX2", "llama-cpp-python 0.3.36"):
