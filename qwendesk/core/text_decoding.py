@@ -154,8 +154,6 @@ _HALF_WIDTH = re.compile("[\uff61-\uff9f]")
 _KANA = re.compile("[\u3040-\u30ff]")
 _THAI_ALONE = re.compile("(?<![\u0e01-\u0e2e\u0e31\u0e34-\u0e3a\u0e47-\u0e4e])[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e]")
 _HANGUL = re.compile("[\uac00-\ud7a3]")
-# The first bytes of the common half of the characters of GB 2312, with its punctuation, and of the other half.
-_GB = re.compile(rb"([\xa1-\xa3\xb0-\xd7])[\xa1-\xfe]|[\xd8-\xfe][\xa1-\xfe]")
 
 
 def _guess(sample: bytes) -> str:
@@ -192,9 +190,6 @@ def _is_likely(name: str, text: str, sample: bytes, n_high: int) -> bool:
         return 3 * len(_HALF_WIDTH.findall(text)) < n_high
     if name == "euc_jp":
         return _KANA.search(text) is not None
-    if name == "gb18030":
-        common = _GB.findall(sample)
-        return 2 * sum(map(bool, common)) >= len(common)
     if name == "cp874":
         n_hangul = len(_HANGUL.findall(sample.decode("cp949", "ignore")))
         return _THAI_ALONE.search(text) is None and 2 * n_hangul < 0.9 * n_high

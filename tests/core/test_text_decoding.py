@@ -73,3 +73,27 @@ def test_a_large_file_of_one_line_is_read() -> None:
 
     assert decoded is not None
     assert decoded.encoding == "cp1251"
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("вы пок", "koi8_r"),
+        ("купил", "cp866"),
+        ("е в ла", "koi8_r"),
+        ("риалы к совещанию готовы пока только нап", "cp1251"),
+        ("咖啡。 下周", "gb18030"),
+        ("我在图书馆看了一下午的书。回家的路上，我在车站旁边的小店买了", "gb18030"),
+        ("와서 도서관에서 책을 읽었습니다. 돌아오는 길에 역 앞 가게에서 커피를", "cp949"),
+        ("“quoted” – it’s a name", "cp1252"),
+        ("Größe", "cp1252"),
+        ("Wczoraj padało, więc czytałem książkę w bibliotece. Żółta łódź płynie źle.", "cp1250"),
+        ("x = 1  # 計算する\n", "cp932"),
+        ("เมื่อวานฝนตก ฉันจึงอ่านหนังสือที่ห้องสมุด การประชุมคือวันศุกร์", "cp874"),
+    ],
+)
+def test_short_texts_in_which_another_encoding_is_as_neat(text: str, encoding: str) -> None:
+    decoded = decode_text(text.encode(encoding))
+
+    assert decoded is not None
+    assert (decoded.text, decoded.encoding) == (text, encoding)

@@ -91,7 +91,7 @@ async def test_messages_without_metadata_get_the_model_of_the_chat(kit: Kit) -> 
         del node["message"]["metadata"]
         node.pop("children")
 
-    await kit.import_value([chat])
+    assert (await kit.import_value([chat])).left_out == LeftOut()
 
     path = (await kit.tree()).path()
     assert [node.message.text for node in path] == ["About New?", "Yes."]
