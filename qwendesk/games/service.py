@@ -291,8 +291,7 @@ class GameMode:
         if original is not None and self._engine.state.idle_unloaded is not None:
             self._engine.load_with_next_message(original)
         self._original = self._moved = None
-        self._show_done()
-        await self._find_others()
+        await self._show_with_others()
 
     async def _put_experts_on_cpu(self, cause: Cause) -> None:
         """Load the model with its experts on the CPU; unload it if that isn't possible."""
@@ -317,8 +316,7 @@ class GameMode:
             await self._unload(msgspec.structs.replace(cause, action="unload"))
             return
         self._needed_bytes = bytes_when_over(cause, before, _gpu_bytes(report) - _gpu_bytes(result))
-        self._show_done()
-        await self._find_others()
+        await self._show_with_others()
 
     def _give_back(self) -> None:
         """Let the model come back as it was."""
@@ -338,9 +336,10 @@ class GameMode:
             status: Literal["unloaded", "experts"] = "unloaded" if self._done.action == "unload" else "experts"
             self.state.set(GameState(status, self._done.program, self._others, self._others_problem))
 
-    async def _find_others(self) -> None:
-        """Find out what other programs hold, so that the window can offer to unload it too. Nothing is unloaded."""
+    async def _show_with_others(self) -> None:
+        """Show what was done, and then what other programs hold, to be offered too. Nothing of theirs is unloaded."""
         self._others, self._others_problem = (), ""
+        self._show_done()
         if self._sources.held_elsewhere is not None:
             self._others = await self._sources.held_elsewhere()
             self._show_done()
@@ -354,7 +353,6 @@ class GameMode:
 
     def _forget(self) -> None:
         self._done = self._original = self._moved = self._needed_bytes = None
-        self._others, self._others_problem = (), ""
         self.state.set(GameState())
 
     def _on_engine(self, state: EngineState) -> None:

@@ -103,6 +103,7 @@ class GameDesk:
         return self.full_screen
 
     async def _held(self) -> tuple[LoadedModel, ...]:
+        assert not self.game.state.value.others, "those of the game before"
         self.looked.append("held elsewhere")
         return self.held
 

@@ -222,7 +222,8 @@ def test_places_on_the_real_disk_can_be_listed(tmp_path):
 def test_folders_that_the_apps_own_settings_name(
     machine: HostEnvironment, settings: dict[PurePath, str], expected: SearchFolder
 ) -> None:
-    assert list(app_places(machine, MadeUpDisk(expected.path, texts=settings))) == [expected]
+    disk = MadeUpDisk(expected.path, PurePosixPath("/old"), texts=settings)
+    assert list(app_places(machine, disk)) == [expected]
 
 
 @pytest.mark.parametrize("settings", ["", "{", "[]", '{"data_folder": 5}'])
@@ -240,9 +241,11 @@ def test_ollamas_database_is_read_and_stays_as_it_is(tmp_path: Path) -> None:
         database.execute("INSERT INTO settings (id, models) VALUES (1, '/big/ollama')")
         database.commit()
     before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.iterdir()}
+    folder = tmp_path.stat().st_mtime_ns
     assert FileLookup().setting_in_database(file, "models") == "/big/ollama"
     assert FileLookup().setting_in_database(file, "gone") == ""
     assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.iterdir()} == before
+    assert tmp_path.stat().st_mtime_ns == folder, "no file was there for a moment"
     (tmp_path / "broken.sqlite").write_bytes(b"no database")
     assert FileLookup().setting_in_database(tmp_path / "broken.sqlite", "models") == ""
     assert FileLookup().setting_in_database(tmp_path / "none.sqlite", "models") == ""
