@@ -40,7 +40,7 @@ from qwendesk.remote.service import RemoteService
 from qwendesk.settings.service import SettingsService
 
 if TYPE_CHECKING:
-    from qwendesk.remote.loaded_models import LoadedModel
+    from qwendesk.remote.loaded_models import HeldModel
 
 _logger = logging.getLogger(__name__)
 
@@ -56,9 +56,9 @@ class GameSources(msgspec.Struct, frozen=True):
     """Programs that the user has started, the latest first."""
     full_screen: Callable[[], RunningProgram | None]
     pressure: Callable[[], VramPressure]
-    held_elsewhere: "Callable[[], Awaitable[tuple[LoadedModel, ...]]] | None" = None
+    held_elsewhere: "Callable[[], Awaitable[tuple[HeldModel, ...]]] | None" = None
     """Returns the models that other programs hold; None asks nobody."""
-    unload_elsewhere: "Callable[[LoadedModel], Awaitable[str]] | None" = None
+    unload_elsewhere: "Callable[[HeldModel], Awaitable[str]] | None" = None
     """Has a program unload its model. Returns why that failed, or ""."""
 
 
@@ -87,7 +87,7 @@ class GameState(msgspec.Struct, frozen=True):
     """"waiting" for the end of an answer; "experts" if they were moved to the CPU; "" if nothing is to be done."""
     program: str = ""
     """The program that the model makes room for; "" if its name isn't known."""
-    others: "tuple[LoadedModel, ...]" = ()
+    others: "tuple[HeldModel, ...]" = ()
     """Models that other programs hold in memory meanwhile."""
     problem: str = ""
     """Why other programs didn't unload what they were asked to."""
@@ -119,7 +119,7 @@ class GameMode:
         self._pressure = VramPressure()
         self._done: Cause | None = None
         """The cause for which the model has made room."""
-        self._others: tuple[LoadedModel, ...] = ()
+        self._others: tuple[HeldModel, ...] = ()
         self._others_problem = ""
         self._original: LoadOptions | None = None
         """How the model was loaded before, while its experts are on the CPU."""

@@ -32,7 +32,7 @@ USUAL_SERVERS: Final = (
 _ASK_S: Final = 5.0
 
 
-class LoadedModel(msgspec.Struct, frozen=True):
+class HeldModel(msgspec.Struct, frozen=True):
     """A model that another program on this PC holds."""
 
     server: RemoteServer
@@ -53,7 +53,7 @@ class LoadedModel(msgspec.Struct, frozen=True):
         return tr("{0} in {1} ({2})", self.name, self.program, show_bytes(self.n_bytes))
 
 
-async def find_loaded(servers: Sequence[RemoteServer], load_key: Callable[[str], str]) -> tuple[LoadedModel, ...]:
+async def find_loaded(servers: Sequence[RemoteServer], load_key: Callable[[str], str]) -> tuple[HeldModel, ...]:
     """Return what Ollama and LM Studio hold at their usual ports and at those of `servers` that are on this PC.
 
     A server that doesn't answer holds nothing. `load_key` returns the key of an address and blocks.
@@ -65,7 +65,7 @@ async def find_loaded(servers: Sequence[RemoteServer], load_key: Callable[[str],
     return tuple(models.values())
 
 
-async def unload(model: LoadedModel, load_key: Callable[[str], str]) -> str:
+async def unload(model: HeldModel, load_key: Callable[[str], str]) -> str:
     """Have its program unload a model. Return why that failed in a sentence; "" if it worked."""
     connection = await _connect(model.server, load_key)
     try:
@@ -97,11 +97,11 @@ async def _connect(server: RemoteServer, load_key: Callable[[str], str]) -> Conn
     return Connection(server, await asyncio.to_thread(load_key, server.address), ask_s=_ASK_S)
 
 
-async def _ask(server: RemoteServer, load_key: Callable[[str], str]) -> tuple[LoadedModel, ...]:
+async def _ask(server: RemoteServer, load_key: Callable[[str], str]) -> tuple[HeldModel, ...]:
     connection = await _connect(server, load_key)
     try:
         loaded = await loaded_at(connection, server.kind)
-        return tuple(LoadedModel(server, name, n_bytes) for name, n_bytes in loaded)
+        return tuple(HeldModel(server, name, n_bytes) for name, n_bytes in loaded)
     except QwenDeskError as error:
         _logger.debug("%s: %s", server.address, error)
         return ()

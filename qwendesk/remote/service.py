@@ -18,7 +18,7 @@ from qwendesk.remote.servers import RemoteServer, ServerList
 
 if TYPE_CHECKING:
     from qwendesk.remote.inspection import ModelOnServer
-    from qwendesk.remote.loaded_models import LoadedModel
+    from qwendesk.remote.loaded_models import HeldModel
 
 _logger = logging.getLogger(__name__)
 
@@ -172,13 +172,13 @@ class RemoteService:
             self._search = None
             self.state.update(searching="")
 
-    async def models_in_memory(self) -> "tuple[LoadedModel, ...]":
+    async def models_in_memory(self) -> "tuple[HeldModel, ...]":
         """Return the models that Ollama and LM Studio hold on this PC. Asks nothing outside of it."""
         from qwendesk.remote.loaded_models import find_loaded
 
         return await find_loaded([each.server for each in self.state.value.servers], load_token)
 
-    async def unload(self, model: "LoadedModel") -> str:
+    async def unload(self, model: "HeldModel") -> str:
         """Have its program unload a model. Return why that failed; "" if it worked."""
         from qwendesk.remote.loaded_models import unload
 

@@ -17,7 +17,7 @@ from qwendesk.engines.engine_service import EngineService
 from qwendesk.games.rules import ProgramMemory, VramPressure
 from qwendesk.games.service import GameMode, GameSources
 from qwendesk.hardware.programs import RunningProgram
-from qwendesk.remote.loaded_models import LoadedModel
+from qwendesk.remote.loaded_models import HeldModel
 from qwendesk.settings.service import SettingsService
 from tests.fakes.engine import FakeEngineClient, decide_by_default
 from tests.fakes.gaming_pc import REPORT
@@ -41,7 +41,7 @@ class GameDesk:
         self.looked: list[str] = []
         self.moved: LoadOptions | None = ON_CPU
         """How the model can be loaded with its experts on the CPU."""
-        self.held: tuple[LoadedModel, ...] = ()
+        self.held: tuple[HeldModel, ...] = ()
         """What other programs hold."""
         self.refusals: dict[str, str] = {}
         """Why they don't unload a model, by its name."""
@@ -102,12 +102,12 @@ class GameDesk:
         self.looked.append("full screen")
         return self.full_screen
 
-    async def _held(self) -> tuple[LoadedModel, ...]:
+    async def _held(self) -> tuple[HeldModel, ...]:
         assert not self.game.state.value.others, "those of the game before"
         self.looked.append("held elsewhere")
         return self.held
 
-    async def _unload(self, model: LoadedModel) -> str:
+    async def _unload(self, model: HeldModel) -> str:
         self.looked.append(f"unload {model.name}")
         return self.refusals.get(model.name, "")
 

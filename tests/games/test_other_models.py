@@ -1,9 +1,9 @@
 """While a game needs the card: what Ollama and LM Studio hold is offered to be unloaded too, and only then."""
 
-from qwendesk.remote.loaded_models import USUAL_SERVERS, LoadedModel
+from qwendesk.remote.loaded_models import USUAL_SERVERS, HeldModel
 from tests.games.conftest import GAME, GameDesk, rule
 
-OLLAMAS, STUDIOS = LoadedModel(USUAL_SERVERS[0], "qwen3:8b", 1), LoadedModel(USUAL_SERVERS[1], "qwen3.5-9b", 2)
+OLLAMAS, STUDIOS = HeldModel(USUAL_SERVERS[0], "qwen3:8b", 1), HeldModel(USUAL_SERVERS[1], "qwen3.5-9b", 2)
 
 
 async def play(desk: GameDesk, action: str = "unload") -> None:

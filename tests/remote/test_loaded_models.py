@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from qwendesk.remote import loaded_models
-from qwendesk.remote.loaded_models import LoadedModel, find_loaded, is_on_this_pc, unload
+from qwendesk.remote.loaded_models import HeldModel, find_loaded, is_on_this_pc, unload
 from qwendesk.remote.servers import RemoteServer
 from tests.remote.made_up_server import LM_STUDIO_MISSING, Asked, MadeUpServer, Refusal, Reply, lm_studio
 
@@ -98,7 +98,7 @@ async def test_the_usual_ports_are_asked_without_a_list(ollama: AsyncServer, mon
 
 
 async def test_ollama_unloads_one_model(ollama: AsyncServer) -> None:
-    assert await unload(LoadedModel(ollama.listed, "gemma3"), no_key) == ""
+    assert await unload(HeldModel(ollama.listed, "gemma3"), no_key) == ""
     assert [model.name for model in await find_loaded([ollama.listed], no_key)] == ["nomic-embed-text:latest"]
 
 

@@ -150,7 +150,7 @@ class ThreadsOfAnswer:
 
 def wanted_by_others() -> Callable[[], float]:
     """Return what tells how many cores other programs wanted since the last call. Where Linux doesn't tell: used."""
-    return _Wanted().cores if sys.platform == "linux" and _LOADAVG.exists() else _Usage().cores
+    return _CoresWanted().cores if sys.platform == "linux" and _LOADAVG.exists() else _Usage().cores
 
 
 def ready_of_others() -> Callable[[], int]:
@@ -179,7 +179,7 @@ def _ready() -> int:
         return 0
 
 
-class _Wanted:
+class _CoresWanted:
     """What other programs want on Linux, between two looks."""
 
     def __init__(self) -> None:

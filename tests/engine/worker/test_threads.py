@@ -18,8 +18,8 @@ from qwendesk.engine.worker.loader import Session
 from qwendesk.engine.worker.threads import (
     Threads,
     ThreadsOfAnswer,
+    _CoresWanted,
     _delays,
-    _Wanted,
     count_wanted,
     fit_threads,
     wanted_by_others,
@@ -217,7 +217,7 @@ def test_what_was_taken_is_believed_for_a_while_once_there_are_fewer_threads(mon
     monkeypatch.setattr(threads_module.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(threads_module, "_delays", lambda: dict(delays))
     monkeypatch.setattr(threads_module, "_ready", lambda: n_ready[0])
-    wanted = _Wanted()
+    wanted = _CoresWanted()
     wanted._usage.cores = lambda: 0.0  # type: ignore[method-assign]
 
     def after(seconds: float, delay: float) -> float:

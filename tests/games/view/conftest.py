@@ -14,7 +14,7 @@ from qwendesk.games.rules import vram_pressure
 from qwendesk.games.service import GameSources
 from qwendesk.hardware.programs import RunningProgram
 from qwendesk.meters.services import MeterSource
-from qwendesk.remote.loaded_models import LoadedModel
+from qwendesk.remote.loaded_models import HeldModel
 from qwendesk.services import Doubles
 from qwendesk.widgets.theme_keeper import ThemeKeeper
 from tests.fakes.engine import decide_by_default
@@ -46,15 +46,15 @@ class GamingWindow(Desk):
         def pressure() -> object:
             return vram_pressure(self.parts.services.meters.service.state.value)
 
-        async def held() -> tuple[LoadedModel, ...]:
+        async def held() -> tuple[HeldModel, ...]:
             return self.held
 
-        async def unload(model: LoadedModel) -> str:
+        async def unload(model: HeldModel) -> str:
             self.unloaded.append(model)
             return ""
 
-        self.held: tuple[LoadedModel, ...] = ()
-        self.unloaded: list[LoadedModel] = []
+        self.held: tuple[HeldModel, ...] = ()
+        self.unloaded: list[HeldModel] = []
         sources = GameSources(lambda: self.running, lambda: self.running, lambda: None, pressure, held, unload)
         super().__init__(build(client, decide=decide_by_default, doubles=Doubles(meters=source, games=sources)), client)
         self.window.show()

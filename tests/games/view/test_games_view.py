@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QApplication, QComboBox, QLineEdit, QMenu, QPushBu
 from qwendesk.core.app_options import ProgramRule
 from qwendesk.core.units import GIB
 from qwendesk.engine.state import Phase
-from qwendesk.remote.loaded_models import USUAL_SERVERS, LoadedModel
+from qwendesk.remote.loaded_models import USUAL_SERVERS, HeldModel
 from tests.games.view.conftest import CYBERDROME, GamingWindow
 
 
@@ -38,7 +38,7 @@ async def test_a_game_that_takes_the_memory_unloads_the_model_and_the_window_say
 
 
 async def test_models_of_other_programs_are_offered_to_be_unloaded_too(gaming: GamingWindow) -> None:
-    gaming.held = (LoadedModel(USUAL_SERVERS[0], "qwen3:8b", 5 * GIB),)
+    gaming.held = (HeldModel(USUAL_SERVERS[0], "qwen3:8b", 5 * GIB),)
     await unload_for_game(gaming)
     assert gaming.text_of("game.sentence").endswith("Also in memory: qwen3:8b in Ollama (5.0 GB).")
     assert gaming.text_of("game.unload") == "Unload it too"
