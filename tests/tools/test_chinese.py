@@ -24,8 +24,8 @@ _FAULTS = MappingProxyType(
         "an ellipsis of six dots": "……",
     }
 )
-_NO_WORDS = re.compile(r"\{\w+\}|--[\w-]+|[\w/]*columns for[^.]*|owner/name:quant")
-"""Places for values, flags, an example and the heads of llama-bench's table."""
+_NO_WORDS = re.compile(r"\{\w+\}|`[^`]*`|--[\w-]+|[\w/]*columns for[^.]*|owner/name:quant")
+"""Places for values, commands, flags, an example and the heads of llama-bench's table."""
 _TERMS: Mapping[str, str] = MappingProxyType(
     {
         r"\btokens?\b(?! drafts)": "token|令牌",

@@ -287,7 +287,6 @@ class SectionList(QListWidget):
         super().__init__()
         self.setProperty("kind", "sections")
         describe(self, "settings.sections", tr("Sections"), tr("Go to a section"))
-        self.setToolTip("")
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         for name, _ in _SECTIONS:
             self.addItem(QListWidgetItem(tr(name)))

@@ -324,34 +324,34 @@ def reload_text(pending: PendingLoad) -> str:
     return f"{action} · {show_duration(pending.last_load_s)}" if pending.last_load_s else action
 
 
-class Verdict(NamedTuple):
+class FootVerdict(NamedTuple):
     """Whether the options can be loaded, and what that would do."""
 
     text: str
     is_bad: bool = False
 
 
-def verdict(pending: PendingLoad, to_correct: str = "") -> Verdict:
+def verdict(pending: PendingLoad, to_correct: str = "") -> FootVerdict:
     """Return what to say above the button that applies the options; `to_correct` is the label of a refused value."""
     if to_correct:
-        return Verdict(tr("Correct this option first: {0}.", to_correct), is_bad=True)
+        return FootVerdict(tr("Correct this option first: {0}.", to_correct), is_bad=True)
     if pending.conflicts:
-        return Verdict(join_sentences(*(each.sentence for each in pending.conflicts)), is_bad=True)
+        return FootVerdict(join_sentences(*(each.sentence for each in pending.conflicts)), is_bad=True)
     plan = pending.plan
     if pending.refusal:
         devices = (*plan.memory.gpus, plan.memory.ram) if plan is not None else ()
         missing = max((each.missing_bytes for each in devices), default=0)
         more = tr("Needs {0} more.", show_bytes(missing)) if missing else ""
-        return Verdict(join_sentences(more, pending.refusal), is_bad=True)
+        return FootVerdict(join_sentences(more, pending.refusal), is_bad=True)
     if pending.problem:
-        return Verdict(pending.problem, is_bad=True)
+        return FootVerdict(pending.problem, is_bad=True)
     if pending.is_waiting:
-        return Verdict(tr("Reloads after the current answer. Your chat is kept."))
+        return FootVerdict(tr("Reloads after the current answer. Your chat is kept."))
     if plan is None or (pending.is_loaded and not pending.needs_reload):
-        return Verdict("")
+        return FootVerdict("")
     fits = tr("Fits.") if plan.fits else tr("Fits, but takes what was to stay free.")
     kept = tr("Replaces {0}. Your chat is kept.", model_title(pending.other_loaded)) if pending.other_loaded else ""
-    return Verdict(join_sentences(fits, _speed_change(pending), kept))
+    return FootVerdict(join_sentences(fits, _speed_change(pending), kept))
 
 
 def _speed_change(pending: PendingLoad) -> str:

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QWidget
 from qwendesk.core.translation import tr
 from qwendesk.engines.pending_load import PendingLoad, PendingLoadService
 from qwendesk.engines.view.load_options import load_text
-from qwendesk.engines.view.load_options.load_text import Control, Verdict
+from qwendesk.engines.view.load_options.load_text import Control, FootVerdict
 from qwendesk.widgets.buttons import ChevronButton, IconButton, TextButton, describe, restyle
 from qwendesk.widgets.kit import STRETCH, IconLabel, column, label, paragraph, row
 from qwendesk.widgets.layouts import ResponsivePairLayout, widget_with
@@ -92,7 +92,7 @@ class VerdictLine(QWidget):
         line.setStretch(1, 1)
         self.setLayout(line)
 
-    def show_verdict(self, verdict: Verdict) -> None:
+    def show_verdict(self, verdict: FootVerdict) -> None:
         self._icon.show_icon("warning" if verdict.is_bad else "done", "text_bad" if verdict.is_bad else "text_good")
         self._text.setText(verdict.text)
         restyle(self._text, "kind", "error" if verdict.is_bad else "")

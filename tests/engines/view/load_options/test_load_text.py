@@ -133,7 +133,7 @@ def test_unknown_devices_hide_nothing() -> None:
 def test_the_verdict_compares_with_the_speed_of_now() -> None:
     shown = msgspec.structs.replace(pending(), needs_reload=True, loaded_tok_s=45.2, measured_tok_s=41.4)
 
-    assert load_text.verdict(shown) == load_text.Verdict("Fits. About 41 tok/s, now 45.")
+    assert load_text.verdict(shown) == load_text.FootVerdict("Fits. About 41 tok/s, now 45.")
     assert load_text.verdict(msgspec.structs.replace(shown, loaded_tok_s=None)).text == "Fits. About 41 tok/s."
     assert load_text.verdict(msgspec.structs.replace(shown, needs_reload=False)).text == "", "nothing has changed"
     other = msgspec.structs.replace(shown, is_loaded=False, other_loaded=str(Path("a", "Old-Q4_K_M.gguf")))
@@ -147,7 +147,7 @@ def test_the_verdict_says_how_much_is_missing_and_what_is_wrong() -> None:
     assert found.text.startswith("Needs ")
     assert "expert layers on the CPU would fit" in found.text
     conflicts = msgspec.structs.replace(pending(), conflicts=(Conflict(("type_v",), "These don't go together."),))
-    assert load_text.verdict(conflicts) == load_text.Verdict("These don't go together.", is_bad=True)
+    assert load_text.verdict(conflicts) == load_text.FootVerdict("These don't go together.", is_bad=True)
     assert load_text.verdict(pending(), "Room for games").text == "Correct this option first: Room for games."
     waiting = msgspec.structs.replace(pending(), is_waiting=True)
     assert load_text.verdict(waiting).text.startswith("Reloads after the current answer.")
