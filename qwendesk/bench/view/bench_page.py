@@ -210,10 +210,11 @@ class BenchPage(QWidget):
             begin()
 
     def _show_chosen(self, chosen: LoadOptions | None) -> None:
-        self._measured.setText(
-            tr("Measures {0}, the chosen model", model_title(chosen.model)) if chosen is not None
-            else tr("Choose a model at the top of the window")
-        )  # fmt: skip
+        text = tr("Choose a model at the top of the window")
+        if chosen is not None:
+            text = tr("Measures {0}, the chosen model", model_title(chosen.model))
+        self._measured.setText(text)
+        self._measured.setToolTip(text)
 
     def _show_speed(self, state: SpeedState) -> None:
         for each in self._needing_model:
