@@ -1,6 +1,7 @@
 """The worker that measures, with the real engine and the demo model."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -94,8 +95,10 @@ async def test_a_model_that_cannot_be_loaded_is_a_failure(engine: BenchEngine, t
 async def test_an_engine_that_dies_is_a_failure(engine: BenchEngine) -> None:
     def kill(_fraction: float) -> None:
         assert isinstance(engine.client, WorkerClient)
-        if engine.client.worker_pid is not None:
-            psutil.Process(engine.client.worker_pid).kill()
+        # Progress of before may come after its end.
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if engine.client.worker_pid is not None:
+                psutil.Process(engine.client.worker_pid).kill()
 
     await engine.load(OPTIONS)
 
