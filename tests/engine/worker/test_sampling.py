@@ -4,6 +4,7 @@ import collections
 import json
 import re
 
+import msgspec
 import pytest
 
 from qwendesk.engine import protocol as p
@@ -33,6 +34,13 @@ def test_penalties_make_words_come_less_often(worker: WorkerProcess, penalty: di
     assert most_common_word(plain.text) >= 15
     penalised = worker.ask(LONG, greedy(enable_thinking=False, max_tokens=150, penalty_last_n=-1, **penalty))
     assert most_common_word(penalised.text) < most_common_word(plain.text) / 2
+
+
+def test_repetitions_are_penalised_before_the_likeliest_token_is_chosen(worker: WorkerProcess) -> None:
+    likeliest = greedy(enable_thinking=False, max_tokens=150, temperature=1.0, top_k=1)
+    plain = worker.ask(LONG, likeliest)
+    dry = msgspec.structs.replace(likeliest, dry_multiplier=8.0, dry_allowed_length=1)
+    assert most_common_word(worker.ask(LONG, dry).text) < most_common_word(plain.text) / 2
 
 
 def test_presence_counts_the_whole_answer_unless_a_window_is_set(worker: WorkerProcess) -> None:
