@@ -238,6 +238,20 @@ def test_without_memory_for_a_copy_the_chat_goes_on(monkeypatch: pytest.MonkeyPa
     assert desk.states.kept == ()
 
 
+def test_an_answer_is_set_aside_only_if_there_is_room_for_its_memory() -> None:
+    desk = Desk()
+    desk.ask("one", prompt(1))
+    desk.free_bytes = 1000
+    assert desk.states.set_aside() is None
+    assert desk.ask("one", prompt(1, 1010)) == 10
+    desk.free_bytes = 10**9
+    aside = desk.states.set_aside()
+    assert aside is not None
+    assert desk.ask("two", prompt(2)) == 1000
+    assert desk.states.take_back(aside)
+    assert desk.ask("one", prompt(1, 1020)) == 10
+
+
 def test_the_file_is_read_only_if_it_has_more_than_the_memory(tmp_path: Path) -> None:
     file = saved(tmp_path)
     desk = Desk()
