@@ -145,6 +145,8 @@ ALLOWED = {
     "server/setups/programs.py": "in a temporary folder, which is private",
     "hub/model_import.py": "asks for the mode",
     "engines/packs.py": "asks for the mode; deletes what the same call has made",
+    "engines/engine_updates.py": "deletes what it has downloaded itself",
+    "toolbox/contained_files.py": "replaces and deletes files of the user, which keep their permissions",
     "engines/pack_file.py": "deletes what it has made itself",
 }
 

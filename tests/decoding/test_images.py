@@ -79,7 +79,7 @@ def test_picture_that_needs_too_much_memory_is_refused(tmp_path: Path) -> None:
     """Decoded by the real process, whose limit is set lower here than the picture's 400 MB."""
     script = """if True:
         from qwendesk.decoding import main
-        main.MAX_PROCESS_BYTES = 250 << 20
+        main.memory_limit = lambda _request: 250 << 20
         main.main(['{"type": "decode_image"}'])
     """
     with flat_png(tmp_path / "large.png", 10_000, 10_000).open("rb") as file:

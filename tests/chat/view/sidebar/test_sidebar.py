@@ -75,13 +75,13 @@ async def test_an_import_that_succeeds_takes_away_the_error_of_the_one_before(
 ) -> None:
     desk, transfer = chats.desk, chats.desk.parts.chats.transfer
     (tmp_path / "bad.json").write_text("{}")
-    await transfer._import(tmp_path / "bad.json")
+    await transfer._import([tmp_path / "bad.json"])
     assert desk.text_of("banner.title") == "Chats not imported"
     await chats.ask("One")
     await transfer._export(tmp_path / "good.json", "json", ())
     assert not desk.is_shown("banner")
     desk.window.report("The engine crashed", "Restart it.")
-    await transfer._import(tmp_path / "good.json")
+    await transfer._import([tmp_path / "good.json"])
     assert desk.text_of("banner.title") == "The engine crashed"
     assert desk.is_shown("banner"), "which has nothing to do with chats"
 
