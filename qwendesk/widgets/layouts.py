@@ -298,9 +298,9 @@ class DensitySpacing(QObject):
         app_theme().changed.connect(self._apply)
         self._apply()
 
-    def update_base(self) -> None:
-        """Take the current margins and gaps of the layout as the comfortable ones."""
-        self._margins, self._gap = self._layout.contentsMargins(), _gap(self._layout)
+    def set_base(self, margins: QMargins, gap: int = 0) -> None:
+        """Take these margins and this gap, in logical pixels, as the comfortable ones. A gap of 0 stays as it is."""
+        self._margins, self._gap = margins, gap
         self._apply()
 
     def _apply(self) -> None:

@@ -64,12 +64,7 @@ def desk(desk: Desk) -> Iterator[Desk]:
     QApplication.setCursorFlashTime(flash_time)
 
 
-_NEW = pytest.mark.xfail(reason="a part of the redrawn page keeps the look that it had when it was hidden")
-
-
-@pytest.mark.parametrize(
-    "page", [pytest.param(page, marks=_NEW if page in ("server", "settings") else ()) for page in PAGES]
-)
+@pytest.mark.parametrize("page", PAGES)
 async def test_a_page_that_was_hidden_looks_like_one_that_was_seen(desk: Desk, page: str) -> None:
     desk.client.answers.append(ScriptedAnswer(reasoning="First this, then that.\n\nThen more.", text=ANSWER))
     await desk.ask("Show me a table")

@@ -18,6 +18,7 @@ from qwendesk.widgets.kit import PADDING, STRETCH, IconLabel, button, card, colu
 from qwendesk.widgets.layouts import FlowLayout, widget_with
 from qwendesk.widgets.tasks import window_tasks
 from qwendesk.widgets.text_layout import fit_height
+from qwendesk.widgets.theme_keeper import app_theme
 
 _LANGUAGES: Final[tuple[tuple[Language, str], ...]] = (
     ("curl", mark("curl")),
@@ -52,6 +53,7 @@ class TryCard(QFrame):
         self._code.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self._code.setTabChangesFocus(True)
         describe(self._code, "serve.try.code", tr("Code to copy"), tr("The key is hidden here only"))
+        app_theme().follow(self._code, self._fit_code)
         self._mark = IconLabel("", "text_good")
         keep_room(self._mark)
         self._answer = paragraph(kind="dim", name="serve.try.answer", selectable=True)
@@ -97,6 +99,9 @@ class TryCard(QFrame):
         text = snippet(self._language, self._address, masked_key(self._key))
         if text != self._code.toPlainText():
             self._code.setPlainText(text)
+        self._fit_code()
+
+    def _fit_code(self) -> None:
         fit_height(self._code, least=_LINES, most=_LINES, extra=_AROUND)
 
     def _show_run(self) -> None:

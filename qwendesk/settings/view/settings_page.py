@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from PySide6.QtCore import QPoint, QSignalBlocker, Qt, QTimer
+from PySide6.QtCore import QMargins, QPoint, QSignalBlocker, Qt, QTimer
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLineEdit, QListWidget, QListWidgetItem, QWidget
 
@@ -49,6 +49,7 @@ _SECTIONS: Final = (
 # The gap between the list of sections and the cards, and the width of the list, in logical pixels.
 _LIST_GAP = 24
 _LIST_WIDTH = PAGE_WIDTH - READING_WIDTH - _LIST_GAP
+_CARD_GAP = 24
 # Least width of the search field and the switch beside it, below which they get a line of their own.
 _NARROWEST_SEARCH = 230
 
@@ -83,7 +84,7 @@ class SettingsPage(QWidget):
         self._nothing = paragraph(kind="lead", name="settings.nothing")
         self._note = paragraph(kind="error", name="settings.note")
         self._note.hide()
-        self._column = column(self._note, self._nothing, *self._cards, STRETCH, spacing=24)
+        self._column = column(self._note, self._nothing, *self._cards, STRETCH, spacing=_CARD_GAP)
         self._inner, self._head = widget_with(self._column), self._make_head()
         self._spacing = DensitySpacing(self._column)
         holder = widget_with(centred(self._inner, PAGE_WIDTH, margin=MARGIN))
@@ -226,8 +227,7 @@ class SettingsPage(QWidget):
         self._list.setVisible(is_wide)
         self._menu.setHidden(is_wide)
         self._first.setFixedWidth(list_width) if is_wide else _free_width(self._first)
-        self._column.setContentsMargins(list_width + _LIST_GAP if is_wide else 0, 4, 0, 24)
-        self._spacing.update_base()
+        self._spacing.set_base(QMargins(list_width + _LIST_GAP if is_wide else 0, 4, 0, 24), _CARD_GAP)
         height = min(self._list.wanted_height(), self._area.height())
         self._list.setGeometry((room - page) // 2, 4, list_width, height)
         self._list.raise_()

@@ -3,7 +3,7 @@
 from typing import Any
 
 import msgspec
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QMargins, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QLayout, QSizePolicy, QVBoxLayout, QWidget
 
@@ -130,9 +130,7 @@ class SettingRow(QFrame):
         self._is_for_panel = True
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
         self._row.setDirection(QBoxLayout.Direction.TopToBottom)
-        self._row.setContentsMargins(0, 8, 0, 8)
-        self._row.setSpacing(6)
-        self._spacings[1].update_base()
+        self._spacings[1].set_base(QMargins(0, 8, 0, 8), 6)
         self._row.removeWidget(self._reset)
         if self.entry.setting.flag:
             flag = self._make_flag()
@@ -157,8 +155,7 @@ class SettingRow(QFrame):
         """
         self._is_in_table = True
         self.setProperty("kind", "tablerow")
-        self._row.setContentsMargins(0, 8, 0, 8)
-        self._spacings[1].update_base()
+        self._spacings[1].set_base(QMargins(0, 8, 0, 8))
         self._row.removeWidget(self._reset)
         self._title.insertWidget(2, self._reset)
         self._flag = self._make_flag()
