@@ -1,7 +1,6 @@
 """Processes that belong to a tool, and what a tool's server says of its errors."""
 
 import asyncio
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 from qwendesk.mcp.service import CallFailed, McpService
 from tests.field.grid import SERVER, Kind, Way, case
 from tests.mcp.conftest import no_keyring, service
-from tests.mcp.servers import ROOT, added, call, hostile, problem
+from tests.mcp.servers import added, call, hostile, kill_app, problem, start_app
 
 __all__ = ["no_keyring", "service"]
 
@@ -61,33 +60,10 @@ async def test_a_daemon_ends_when_its_server_ends_unasked(service: McpService) -
 @on_linux
 @case(LEFT, Way.MCP, report=FOUND, before="failed")
 def test_a_daemon_ends_when_the_app_is_killed(tmp_path: Path) -> None:
-    script = f"""
-import asyncio
-from pathlib import Path
-from qwendesk.core import paths
-paths.config_folder = lambda: Path({str(tmp_path)!r})
-from qwendesk.mcp.service import McpService
-from tests.mcp.servers import added, call, hostile
+    app, pid = start_app(tmp_path, "daemon")
 
-async def main():
-    service = McpService()
-    await added(service, hostile("daemon"))
-    print(await call(service, "go"), flush=True)
-    await asyncio.Event().wait()
+    kill_app(app, psutil.Process(app.pid).children())
 
-asyncio.run(main())
-"""
-    app = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    assert app.stdout is not None
-    pid = int(app.stdout.readline())
-    hosts = psutil.Process(app.pid).children()
-
-    app.kill()
-    app.wait()
-    app.stdout.close()
-
-    _, alive = psutil.wait_procs(hosts, timeout=60)
-    assert not alive
     assert not runs(pid)
 
 

@@ -41,6 +41,39 @@ def hostile(kind: str, *arguments: str, name: str = "Hostile") -> NewServer:
     return NewServer(ServerConfig(new_id(), name, command=sys.executable, arguments=(script, kind, *arguments)))
 
 
+def start_app(folder: Path, kind: str) -> tuple[subprocess.Popen[str], int]:
+    """Start a process that has called a hostile server's tool; return it and the process ID that the tool said."""
+    script = f"""
+import asyncio
+from pathlib import Path
+from qwendesk.core import paths
+paths.config_folder = lambda: Path({str(folder)!r})
+from qwendesk.mcp.service import McpService
+from tests.mcp.servers import added, call, hostile
+
+async def main():
+    service = McpService()
+    await added(service, hostile({kind!r}))
+    print(await call(service, "go"), flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+    app = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert app.stdout is not None
+    return app, int(app.stdout.readline())
+
+
+def kill_app(app: subprocess.Popen[str], children: list[psutil.Process]) -> None:
+    """Kill it without a chance to tidy up, and wait until its children have ended."""
+    app.kill()
+    app.wait()
+    assert app.stdout is not None
+    app.stdout.close()
+    _, alive = psutil.wait_procs(children, timeout=60)
+    assert alive == []
+
+
 @contextmanager
 def http_server() -> Iterator[str]:
     """Run the friendly server by HTTP, and give its address."""

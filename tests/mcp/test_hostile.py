@@ -2,9 +2,6 @@
 
 import asyncio
 import functools
-import os
-import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -17,15 +14,16 @@ from qwendesk.mcp.server_config import NewServer, ServerConfig, new_id
 from qwendesk.mcp.service import CallFailed, McpService
 from qwendesk.toolbox.builtin import builtin_tools
 from tests.mcp.servers import (
-    ROOT,
     added,
     call,
     config,
     friendly,
     hostile,
+    kill_app,
     no_progress,
     phase,
     problem,
+    start_app,
     tool_of,
     until,
     until_text,
@@ -220,31 +218,8 @@ async def test_server_ends_with_the_process_that_talks_to_it(service: McpService
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 def test_killed_app_leaves_no_server_behind(tmp_path: Path) -> None:
-    script = f"""
-import asyncio, sys
-from pathlib import Path
-from qwendesk.core import paths
-paths.config_folder = lambda: Path({str(tmp_path)!r})
-from qwendesk.mcp.service import McpService
-from tests.mcp.servers import added, call, hostile
-
-async def main():
-    service = McpService()
-    await added(service, hostile("stays"))
-    print(await call(service, "go"), flush=True)
-    await asyncio.Event().wait()
-
-asyncio.run(main())
-"""
-    app = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    assert app.stdout is not None
-    pid = int(app.stdout.readline())
+    app, pid = start_app(tmp_path, "stays")
     children = psutil.Process(app.pid).children(recursive=True)
     assert pid in [child.pid for child in children]
 
-    os.kill(app.pid, signal.SIGKILL)
-    app.wait()
-    app.stdout.close()
-
-    _, alive = psutil.wait_procs(children, timeout=60)
-    assert alive == []
+    kill_app(app, children)

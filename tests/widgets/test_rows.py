@@ -14,7 +14,7 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import Entry, parse, table
 from qwendesk.widgets.buttons import ChevronButton
 from qwendesk.widgets.controls import Switch
-from qwendesk.widgets.rows.option_texts import edit_text
+from qwendesk.widgets.rows.option_texts import choice_text, edit_text
 from qwendesk.widgets.rows.row_factory import make_row
 from qwendesk.widgets.rows.setting_row import AUTO_WIDTH, VALUE_WIDTH, SettingRow
 from qwendesk.widgets.rows.sliding_row import SlidingRow
@@ -215,3 +215,11 @@ def test_the_word_of_a_number_in_a_table_is_typed_or_left_empty(keeper: ThemeKee
         QTest.keyClick(field, Qt.Key.Key_Return)
     assert chosen == ["all", 12, "auto"]
     row.deleteLater()
+
+
+@pytest.mark.parametrize("entry", [e for e in table(AppOptions).values() if e.choices], ids=lambda entry: entry.key)
+def test_choices_of_the_settings_page_are_words(entry: Entry) -> None:
+    """Only options of the load and of the generation have llama.cpp's terms."""
+    written_as_stored = [each for each in entry.choices if each and choice_text(each) == each]
+
+    assert not written_as_stored

@@ -79,7 +79,7 @@ def _words(state: WhyState) -> str:
     if state.problem:
         return state.problem
     if state.why is None:
-        return tr("Ask the model something: its next answer of at least 17 tokens is explained here.")
+        return tr("Ask the model something: its next answer of a sentence or more is explained here.")
     return why_sentence(state.why)
 
 

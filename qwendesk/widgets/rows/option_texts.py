@@ -44,7 +44,9 @@ _CHOICES = {
     "brave": "Brave Search",
     "searxng": "SearXNG",
     "next_message": mark("With my next message"),
+    "ask": mark("Ask"),
     "automatic": mark("Automatically"),
+    "never": mark("Never"),
 }
 
 

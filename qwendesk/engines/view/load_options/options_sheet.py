@@ -167,7 +167,7 @@ class OptionsSheet(Dialog):
         self._note = paragraph(kind="dim", name="options.note")
         self._unusable = label(kind="dim", name="options.unusable", wraps=True)
         self._unusable_button = button(
-            tr("Show them"), "options.unusable.show", kind="link", tip=tr("Show options that have no effect here")
+            tr("Show"), "options.unusable.show", kind="link", tip=tr("Show options that have no effect here")
         )
         self._unusable_button.clicked.connect(self._on_show_unusable)
         rest = FlowLayout(spacing=4)
