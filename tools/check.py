@@ -29,7 +29,7 @@ QUICK = {
     "mypy: types": ["mypy"],  # which packages stands in pyproject.toml
 }
 
-TWO_AT_A_TIME = ["-n", "2", "--dist", "loadfile", "--max-worker-restart", "2"]
+TWO_AT_A_TIME = ["-p", "tests.file_scheduler", "-n", "2", "--dist", "loadfile", "--max-worker-restart", "2"]
 """Half of the tests wait for a worker, a server or the window; the tests of one file stay together and in order.
 
 A test that ends its process is tried again in a new one; twice is enough.

@@ -16,11 +16,14 @@ from tests.user_folders import user_variables
 SCENE = """
 import json, sys
 from PySide6.QtWidgets import QLabel
+from qwendesk.widgets.kit import Fold
 from tools.screenshots import take
 
 texts = {}
 
 async def read(widget, name, _part=None):
+    for fold in widget.findChildren(Fold):
+        fold.show_open(is_open=True)
     texts[name] = [each.text() for each in widget.findChildren(QLabel) if each.isVisible()]
 
 take.save = read

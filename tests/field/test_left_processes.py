@@ -10,7 +10,7 @@ import pytest
 from qwendesk.mcp.service import CallFailed, McpService
 from tests.field.grid import SERVER, Kind, Way, case
 from tests.mcp.conftest import no_keyring, service
-from tests.mcp.servers import added, call, hostile, kill_app, problem, start_app
+from tests.mcp.servers import added, call, host_of, hostile, kill_app, problem, start_app
 
 __all__ = ["no_keyring", "service"]
 
@@ -48,7 +48,7 @@ async def test_a_daemon_of_a_server_ends_with_the_server(service: McpService) ->
 async def test_a_daemon_ends_when_its_server_ends_unasked(service: McpService) -> None:
     await added(service, hostile("daemon"))
     pid = int(await call(service, "go"))
-    [host] = psutil.Process().children()
+    host = host_of(pid)
     [server] = [each for each in host.children() if each.pid != pid]
 
     server.kill()

@@ -64,6 +64,11 @@ asyncio.run(main())
     return app, int(app.stdout.readline())
 
 
+def host_of(pid: int) -> psutil.Process:
+    """Return the child of this process below which a process of a server runs. Other tests may have left children."""
+    return next(each for each in psutil.Process().children() if pid in [x.pid for x in each.children(recursive=True)])
+
+
 def kill_app(app: subprocess.Popen[str], children: list[psutil.Process]) -> None:
     """Kill it without a chance to tidy up, and wait until its children have ended."""
     app.kill()

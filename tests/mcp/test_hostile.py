@@ -18,6 +18,7 @@ from tests.mcp.servers import (
     call,
     config,
     friendly,
+    host_of,
     hostile,
     kill_app,
     no_progress,
@@ -206,7 +207,7 @@ async def test_server_that_refuses_to_end_is_killed(service: McpService) -> None
 async def test_server_ends_with_the_process_that_talks_to_it(service: McpService) -> None:
     server = await added(service, hostile("stays"))
     pid = int(await call(service, "go"))
-    [host] = psutil.Process().children()
+    host = host_of(pid)
 
     host.kill()
 

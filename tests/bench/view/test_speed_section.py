@@ -132,10 +132,11 @@ async def test_a_run_is_exported_as_text_and_as_picture_without_folders(desk: Be
 async def test_the_result_leads_to_what_makes_it_faster(desk: BenchDesk) -> None:
     await load_and_open(desk)
     await desk.run_to_end()
+    desk.bench_client.blocks_at = "pp128"
 
     desk.click("bench.faster")
 
-    await desk.until(lambda: desk.parts.services.bench.tune.state.value.is_running)
+    await desk.bench_client.is_blocked.wait()
     await desk.until(lambda: desk.find("tune.stop", QAbstractButton).hasFocus())
     desk.press(Qt.Key.Key_Space)
     await desk.until(lambda: not desk.parts.services.bench.tune.state.value.is_running)

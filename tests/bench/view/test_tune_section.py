@@ -125,5 +125,5 @@ async def test_a_failure_is_said(desk: BenchDesk) -> None:
 
     await tune(desk)
 
-    assert "can't measure" in desk.text_of("tune.trouble")
+    await desk.until(lambda: "can't measure" in desk.text_of("tune.trouble"))
     assert not desk.is_shown("tune.result")

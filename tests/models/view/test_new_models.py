@@ -69,8 +69,8 @@ async def test_new_models_are_shown_after_the_recommended_one(hub: FakeHub, desk
     ]
     assert desk.text_of(f"models.new.fit.{UNKNOWN}") == "Can't be loaded here"
     unknown = desk.text_of(f"models.new.text.{UNKNOWN}")
-    assert unknown.startswith("It needs a newer engine: this one doesn't know its architecture, qwen4.")
-    assert desk.text_of(f"models.new.summary.{UNKNOWN}").startswith("It needs a newer engine: ")
+    assert unknown.startswith("The engine doesn't know its architecture, qwen4. A newer engine may know it: ")
+    assert desk.text_of(f"models.new.summary.{UNKNOWN}").startswith("The engine doesn't know its architecture, qwen4.")
     assert not desk.has(f"models.new.download.{UNKNOWN}")
     assert "A table of " in desk.text_of(f"models.new.text.{TABLE}")
     hero, new = desk.find("models.download.Qwen3.6-35B-A3B", QWidget), desk.find("models.new", QWidget)
