@@ -13,6 +13,19 @@ class TextPart(msgspec.Struct, frozen=True, tag="text"):
     text: str
 
 
+class ClipFrame(msgspec.Struct, frozen=True):
+    """Says of an image that it is a frame of a clip. Frames of one clip follow each other in a message."""
+
+    clip: str
+    """Name of the clip's file, without its folder."""
+    clip_sha256: str
+    """Lower-case hex digest of the clip's file."""
+    time_s: float
+    """Seconds from the beginning of the clip."""
+    clip_s: float
+    """Seconds that the whole clip takes."""
+
+
 class ImagePart(msgspec.Struct, frozen=True, tag="image", omit_defaults=True):
     """An image file in a message. `sha256` is the lower-case hex digest of the file's bytes."""
 
@@ -27,6 +40,14 @@ class ImagePart(msgspec.Struct, frozen=True, tag="image", omit_defaults=True):
 
     While both are unchanged, the file need not be hashed again. Not stored with a message.
     """
+    frame: ClipFrame | None = None
+    pair: "ImagePart | None" = None
+    """The next frame of the clip, if the vision encoder is to merge both. Only inside the engine worker."""
+
+    @property
+    def key(self) -> str:
+        """What the engine sees, as a text: the same for the same picture, or pair of frames."""
+        return f"{self.sha256}+{self.pair.sha256}" if self.pair is not None else self.sha256
 
 
 class DocumentPart(msgspec.Struct, frozen=True, tag="document"):
