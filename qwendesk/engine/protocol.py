@@ -275,6 +275,8 @@ class TemplateAbilities(msgspec.Struct, frozen=True):
     reasoning_efforts: tuple[str, ...] = ()
     default_effort: str = ""
     """Of the efforts, which each give another prompt (least first), the one that it takes by itself; "" if unknown."""
+    has_video: bool = False
+    """True if it has a place for a clip."""
     note: str = ""
     """Reason why the model's own template isn't used; "" if it is, or if it has none."""
     formats: tuple[ChatFormat, ...] = ()
@@ -340,6 +342,8 @@ class LoadReport(msgspec.Struct, frozen=True, kw_only=True):
     """The token that begins a tool call; None if the model has none."""
     n_draft_max: int = 0
     """Maximum number of drafted tokens; 0 if drafts are off, or if this memory cannot take any back."""
+    pairs_frames: bool = False
+    """True if the model was made for clips: two frames cost as one picture, and their times come before them."""
     recommended_sampling: dict[str, float | int] = {}
     """Sampling that the file's header recommends, by names of GenerationOptions."""
     served_by: ServedBy | None = None

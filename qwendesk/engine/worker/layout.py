@@ -82,7 +82,7 @@ class Layout(msgspec.Struct, frozen=True):
 
 
 def lay_out(prompt: Prompt, pictures: Mapping[str, PreparedImage], *, can_cut_anywhere: bool = False) -> Layout:
-    """Return the layout of `prompt`. `pictures` has every image of the prompt by its file hash.
+    """Return the layout of `prompt`. `pictures` has every image of the prompt by its key.
 
     A model that `can_cut_anywhere` needs no checkpoint before its generation prompt, which saves it a batch. Nor does
     a prompt need one after the token with which every text begins.
@@ -95,7 +95,7 @@ def lay_out(prompt: Prompt, pictures: Mapping[str, PreparedImage], *, can_cut_an
         if not isinstance(piece, ImagePlaceholder):
             items.extend(piece)
             continue
-        for chunk in pictures[piece.image.sha256].chunks:
+        for chunk in pictures[piece.image.key].chunks:
             if isinstance(chunk, ImageChunk):
                 image_chunks[len(items)] = chunk
                 items.append(chunk.item)

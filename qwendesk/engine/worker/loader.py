@@ -161,7 +161,7 @@ def load(options: DecidedOptions, log: EngineLog, progress: Progress, is_cancell
             ContextMemory(model), can_cut_anywhere=model.can_cut_anywhere, budget_bytes=budget_bytes - budget_bytes // 4
         )
         report = _report(
-            options, model, vocabulary, abilities, vision is not None, log.since(log_start), time.monotonic() - started
+            options, model, vocabulary, abilities, vision, log.since(log_start), time.monotonic() - started
         )
         states = ChatStates(
             cache,
@@ -341,11 +341,11 @@ def _trained_context(model: LoadedModel) -> int:
 
 
 def _report(
-    options: DecidedOptions, model: LoadedModel, vocabulary: Vocabulary, abilities: TemplateAbilities, can_see: bool,
-    lines: tuple[str, ...], load_s: float,
+    options: DecidedOptions, model: LoadedModel, vocabulary: Vocabulary, abilities: TemplateAbilities,
+    vision: Vision | None, lines: tuple[str, ...], load_s: float,
 ) -> LoadReport:  # fmt: skip
     allocations = read_allocations(lines, buffer_names())
-    if can_see:
+    if vision is not None:
         device = next((row.device for row in allocations if row.vision_bytes), "CPU")
         allocations = with_vision_weights(allocations, device, Path(options.mmproj).stat().st_size)
     special = {**vocabulary.control, **vocabulary.user_defined}
@@ -364,7 +364,8 @@ def _report(
         n_vocab=model.n_vocab,
         is_hybrid=bool(C.llama_model_is_hybrid(model.handle)),
         can_think=thinks and abilities.enable_thinking,
-        can_see=can_see,
+        can_see=vision is not None,
+        pairs_frames=vision is not None and abilities.has_video and vision.pairs_frames(),
         template=abilities,
         allocations=allocations,
         load_s=load_s,

@@ -19,6 +19,7 @@ from qwendesk.engine.protocol import (
     Rendered,
     Rendering,
 )
+from qwendesk.engine.worker.clips import parts_with_times, with_clips
 from qwendesk.engine.worker.layout import Layout, lay_out
 from qwendesk.engine.worker.loader import Session
 from qwendesk.engine.worker.prompt import ImagePlaceholder, Prompt, build_prompt
@@ -66,6 +67,7 @@ def layout_of(session: Session, messages: Sequence[Message], request: Generate, 
         if first >= 0 and tokens[:1] != [first]:
             tokens = [first, *tokens]
         return lay_out(Prompt((tuple(tokens),), (), opens_reasoning=False), {})
+    messages = with_clips(messages, in_pairs=session.report.pairs_frames)
     images = [image for message in messages for image in message.images]
     if images and session.vision is None:
         raise no_picture_support()
@@ -142,7 +144,7 @@ def measure(session: Session, request: Measure, send: Send) -> Measured:
         id=request.id,
         prompt_tokens=prompt_tokens,
         reasoning_tokens=reasoning_tokens,
-        messages=tuple(MessageTokens(tuple(map(counter.part_tokens, each.parts))) for each in request.messages),
+        messages=tuple(MessageTokens(counter.tokens_of_parts(each)) for each in request.messages),
         pictures=tuple(map(counter.picture_cost, request.pictures)),
         n_ctx=session.model.n_ctx,
     )
@@ -157,6 +159,7 @@ class _Counter:
 
     def prompt_tokens(self, messages: Sequence[Message]) -> int:
         template = announced_template(self._session, self._request, self._send)
+        messages = with_clips(messages, in_pairs=self._session.report.pairs_frames)
         prompt = prompt_of(
             self._session, template, messages, self._request.options, self._request.tools_json,
             client=self._request.client,
@@ -166,7 +169,12 @@ class _Counter:
             for piece in prompt.pieces
         )
 
-    def part_tokens(self, part: Part) -> int:
+    def tokens_of_parts(self, message: Message) -> tuple[int, ...]:
+        """Return the tokens of each part. Those of a pair of frames are the first one's."""
+        parts = parts_with_times(message.parts, in_pairs=self._session.report.pairs_frames)
+        return tuple(sum(map(self._part_tokens, each)) for each in parts)
+
+    def _part_tokens(self, part: Part) -> int:
         if isinstance(part, ImagePart):
             return self.picture_cost(part).tokens
         return len(self._session.memory_of(self._request.client).vocabulary.tokenize(part.text))
@@ -174,7 +182,7 @@ class _Counter:
     def picture_cost(self, part: ImagePart) -> PictureCost:
         if self._session.vision is None:
             raise no_picture_support()
-        if part.sha256 not in self._costs:
+        if part.key not in self._costs:
             width, height, n_tokens = self._session.vision.count(part)
-            self._costs[part.sha256] = PictureCost(sha256=part.sha256, width=width, height=height, tokens=n_tokens)
-        return self._costs[part.sha256]
+            self._costs[part.key] = PictureCost(sha256=part.sha256, width=width, height=height, tokens=n_tokens)
+        return self._costs[part.key]

@@ -145,7 +145,16 @@ def probe_abilities(template: ChatTemplate, source: Literal["model", "file", "bu
         needs_parsed_calls=bool(dialect) and _fails(lambda: render_call('{"word": "sonde"}')),
         reasoning_efforts=efforts,
         default_effort=default_effort,
+        has_video=_has_video(lambda parts: render([{"role": "user", "content": parts}])),
     )
+
+
+def _has_video(render: Callable[[Sequence[Mapping[str, str]]], str]) -> bool:
+    """Return whether the template has a place for a clip beside a text."""
+    try:
+        return "<|video_pad|>" in render([{"type": "video"}, {"type": "text", "text": "Question"}])
+    except BadRequest:
+        return False
 
 
 def _fails(render: Callable[[], str]) -> bool:

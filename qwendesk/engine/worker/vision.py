@@ -162,30 +162,41 @@ class Vision:
         self._prepared.clear()
         M.mtmd_free(self._handle)
 
+    def pairs_frames(self) -> bool:
+        """Return whether the encoder takes two frames of a clip as one picture."""
+        pair = self._tokenize_images((None, None), (_PROBED_SIDE, _PROBED_SIDE), "")
+        _free(pair)
+        return sum(isinstance(chunk, ImageChunk) for chunk in pair.chunks) == 1
+
     def prepare(self, parts: Sequence[ImagePart], client: str) -> dict[str, PreparedImage]:
-        """Return the images, scaled for the encoder, by file hash. Raise BadRequest for a file that cannot be used.
+        """Return the images, scaled for the encoder, by their keys. Raise BadRequest for a file that cannot be used.
 
         The cached image of one client is not used for another.
         """
-        wanted = {f"{client}{part.sha256}": part for part in parts}
+        wanted = {f"{client}{part.key}": part for part in parts}
         for key, part in wanted.items():
             if key not in self._prepared:
-                picture = read_picture(part)
-                size = picture.pixels.shape[1::-1]
-                self._prepared[key] = self._tokenize_image(picture.pixels, size, f"{client}{picture.key}")
+                self._prepared[key] = self._prepare(part, client)
             self._prepared.move_to_end(key)
         while len(self._prepared) > len(wanted) and self._prepared_bytes() > self._budget_bytes:
             _, oldest = self._prepared.popitem(last=False)
             _free(oldest)
-        return {part.sha256: self._prepared[key] for key, part in wanted.items()}
+        return {part.key: self._prepared[key] for key, part in wanted.items()}
+
+    def _prepare(self, part: ImagePart, client: str) -> PreparedImage:
+        pictures = [read_picture(each) for each in (part, part.pair) if each is not None]
+        size = pictures[0].pixels.shape[1::-1]
+        pixels = [picture.pixels for picture in pictures]
+        return self._tokenize_images(pixels, size, client + "+".join(picture.key for picture in pictures))
 
     def _prepared_bytes(self) -> int:
         return _PREPARED_TOKEN_BYTES * sum(picture.n_tokens for picture in self._prepared.values())
 
     def count(self, part: ImagePart) -> tuple[int, int, int]:
-        """Return the width, height (in pixels) and number of tokens of an image without decoding it."""
+        """Return the width, height (in pixels) and number of tokens of an image or pair without decoding it."""
         width, height = picture_size(part)
-        picture = self._tokenize_image(None, reduced_size(width, height), part.sha256)
+        unread = (None,) if part.pair is None else (None, None)
+        picture = self._tokenize_images(unread, reduced_size(width, height), part.key)
         _free(picture)
         return width, height, picture.n_tokens
 
@@ -230,17 +241,23 @@ class Vision:
             self._embeddings.popitem(last=False)
         return known
 
-    def _tokenize_image(self, pixels: Pixels | None, size: tuple[int, int], key: str) -> PreparedImage:
-        data = pixels.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8)) if pixels is not None else None
-        bitmap = M.mtmd_bitmap_init(size[0], size[1], data)
+    def _tokenize_images(self, images: Sequence[Pixels | None], size: tuple[int, int], key: str) -> PreparedImage:
+        """Return what mtmd makes of an image, or of two frames of a clip, of `size`: of no pixels, it only counts."""
+        marker = self._marker * len(images)
         chunks = M.mtmd_input_chunks_init()
-        if bitmap is None or chunks is None:
+        if chunks is None:
             raise EngineFault("mtmd could not take the picture")
+        bitmaps = (M.mtmd_bitmap_p_ctypes * len(images))()
         try:
-            M.mtmd_bitmap_set_id(bitmap, key.encode())
-            text = M.mtmd_input_text(self._marker, len(self._marker), False, True)
-            bitmaps = (M.mtmd_bitmap_p_ctypes * 1)(bitmap)
-            status = M.mtmd_tokenize(self._handle, chunks, ctypes.byref(text), bitmaps, 1)
+            for number, pixels in enumerate(images):
+                data = pixels.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8)) if pixels is not None else None
+                bitmap = bitmaps[number] = M.mtmd_bitmap_init(*size, data)
+                if bitmap is None:
+                    raise EngineFault("mtmd could not take the picture")
+                M.mtmd_bitmap_set_id(bitmap, key.encode())
+                M.mtmd_bitmap_set_mergeable(bitmap, len(images) > 1)
+            text = M.mtmd_input_text(marker, len(marker), False, True)
+            status = M.mtmd_tokenize(self._handle, chunks, ctypes.byref(text), bitmaps, len(images))
             if status != 0:
                 raise BadRequest(
                     mark("Picture refused"), mark("The vision encoder refused a picture of {0}×{1} pixels."), *size
@@ -248,9 +265,13 @@ class Vision:
             return PreparedImage(tuple(_copy_chunk(chunks, i, key) for i in range(M.mtmd_input_chunks_size(chunks))))
         finally:
             M.mtmd_input_chunks_free(chunks)
-            M.mtmd_bitmap_free(bitmap)
+            for bitmap in bitmaps:
+                if bitmap is not None:
+                    M.mtmd_bitmap_free(bitmap)
 
 
+# The size of a frame with which the encoder is asked whether it takes pairs, in pixels.
+_PROBED_SIDE = 64
 # The memory of an image's scaled pixels per token: 32 x 32 pixels of three 4-byte floats.
 _PREPARED_TOKEN_BYTES = 32 * 32 * 3 * 4
 
