@@ -40,7 +40,7 @@ def current_part(part: ImagePart) -> ImagePart:
     """Return `part`, hashed again if its file has changed or wasn't hashed yet. Blocks. Raises BadRequest."""
     if part.sha256 and (part.file_stamp is None or part.file_stamp == _stamp(part.path)):
         return part
-    return image_part(Path(part.path), part.longest_side)
+    return msgspec.structs.replace(image_part(Path(part.path), part.longest_side), frame=part.frame)
 
 
 def scaled(part: ImagePart, in_memory: IncognitoImages | None) -> ImagePart:
@@ -63,7 +63,8 @@ def scaled(part: ImagePart, in_memory: IncognitoImages | None) -> ImagePart:
             write_whole(copy, data)
         except OSError as error:
             raise _not_scaled(part, error) from error
-    return ImagePart(str(copy), copy.stem.removeprefix(beginning), file_stamp=_stamp(str(copy)))
+    digest = copy.stem.removeprefix(beginning)
+    return ImagePart(str(copy), digest, file_stamp=_stamp(str(copy)), frame=part.frame)
 
 
 def _with_bytes(part: ImagePart, in_memory: IncognitoImages) -> ImagePart:
@@ -72,7 +73,7 @@ def _with_bytes(part: ImagePart, in_memory: IncognitoImages) -> ImagePart:
         copy = in_memory.scaled(part.sha256, part.longest_side)
         if copy is None:
             copy = in_memory.add_scaled(part.sha256, part.longest_side, part.path, _scaled_png(part, data))
-        return copy
+        return msgspec.structs.replace(copy, frame=part.frame)
     return part if data is None else msgspec.structs.replace(part, data=data)
 
 

@@ -15,6 +15,7 @@ from qwendesk.chat.chat_state import IncognitoImages
 from qwendesk.core import presets
 from qwendesk.core.architectures import ChatTraits, OtherSampling, family_of, is_new_qwen
 from qwendesk.core.chats import ChatSettings
+from qwendesk.core.clips import pictures_and_clips
 from qwendesk.core.conversation import Answer, Conversation, Turn
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.generation_options import GenerationOptions
@@ -27,6 +28,7 @@ from qwendesk.engine.protocol import LoadReport
 
 # Sent in place of an older picture that is left out, so that the answers about it still make sense to the model.
 PICTURE_LEFT_OUT = "[A picture was here.]"
+CLIP_LEFT_OUT = "[The clip {0} was here.]"
 DOCUMENT_LEFT_OUT = "[The document {0} was here.]"
 # Model cards advise no lower temperature for ordinary questions, and no higher penalty.
 _VARIED_TEMPERATURE, _MOST_PRESENCE_PENALTY = 0.7, 2.0
@@ -116,12 +118,21 @@ def _trimmed(turn: Turn, settings: ChatSettings) -> Turn:
     )
     if not kinds or not any(isinstance(part, kinds) for part in turn.question.parts):
         return turn
-    parts = tuple(TextPart(_placeholder(part)) if isinstance(part, kinds) else part for part in turn.question.parts)
+    # Of a clip, a text stands in place of the first frame alone.
+    later_frames = [frame for each in pictures_and_clips(turn.question.images) for frame in each[1:]]
+    parts = tuple(
+        TextPart(_placeholder(part)) if isinstance(part, kinds) else part
+        for part in turn.question.parts
+        if not (ImagePart in kinds and part in later_frames)
+    )
     return msgspec.structs.replace(turn, question=msgspec.structs.replace(turn.question, parts=parts))
 
 
 def _placeholder(part: Part) -> str:
-    return DOCUMENT_LEFT_OUT.format(part.name) + "\n" if isinstance(part, DocumentPart) else PICTURE_LEFT_OUT + "\n"
+    if isinstance(part, DocumentPart):
+        return DOCUMENT_LEFT_OUT.format(part.name) + "\n"
+    frame = part.frame if isinstance(part, ImagePart) else None
+    return (CLIP_LEFT_OUT.format(frame.clip) if frame is not None else PICTURE_LEFT_OUT) + "\n"
 
 
 def preset_source(report: LoadReport | None) -> presets.PresetSource:

@@ -1,7 +1,7 @@
 """Requests in the form of OpenAI's chat completions, with pictures, in the dialect of each kind of server.
 
 Not every server reads WebP or turns a photo as its EXIF data says, and the place where it was taken is nobody's
-business. So every picture is decoded here and written anew.
+business. So every picture is decoded here and written anew. Frames of a clip are pictures with their times before them.
 """
 
 import base64
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from qwendesk.core.clips import parts_with_times
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.messages import DocumentPart, ImagePart, Message, TextPart, ToolCall
@@ -153,7 +154,8 @@ def _call(call: ToolCall, name: str) -> dict[str, Any]:
 def _content(message: Message, picture: EncodePicture) -> str | list[dict[str, Any]]:
     if not message.images:
         return message.for_engine().text
-    return [_part(part, picture) for part in message.for_engine().parts if not isinstance(part, DocumentPart)]
+    timed = parts_with_times(message.for_engine().parts, in_pairs=False)
+    return [_part(part, picture) for parts in timed for part in parts if not isinstance(part, DocumentPart)]
 
 
 def _part(part: TextPart | ImagePart, picture: EncodePicture) -> dict[str, Any]:

@@ -2,14 +2,16 @@
 
 import datetime
 
+import msgspec
 import pytest
 
 from qwendesk.chat.chat_settings import check_schema
+from qwendesk.chat.image_parts import image_part
 from qwendesk.chat.request import PICTURE_LEFT_OUT, fill_variables
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import ChatTree
 from qwendesk.core.errors import BadRequest
-from qwendesk.core.messages import DocumentPart
+from qwendesk.core.messages import ClipFrame, DocumentPart
 from qwendesk.core.options import LoadOptions
 from tests.fakes.engine import PICTURE_TOKENS, ScriptedAnswer
 
@@ -99,6 +101,22 @@ async def test_older_pictures_are_replaced_by_a_placeholder(desk, tmp_path):
     assert not first.images
     assert first.text == PICTURE_LEFT_OUT + "\nWhat is this?"
     assert len(last.images) == 1
+
+
+async def test_one_placeholder_stands_for_a_clip(desk, tmp_path):
+    await desk.engine.load(OPTIONS)
+    picture = tmp_path / "p.png"
+    picture.write_bytes(b"x")
+    frames = [
+        msgspec.structs.replace(image_part(picture), frame=ClipFrame("walk.mp4", "sha", float(at), 3.0))
+        for at in range(3)
+    ]
+    await desk.chat.send("What happens?", [*frames, picture])
+    desk.gauge.leave_out_old_pictures(leave_out=True)
+    await desk.chat.send("And then?")
+    first, _, _ = desk.client.asked[-1].messages
+    assert first.text == "[The clip walk.mp4 was here.]\n" + PICTURE_LEFT_OUT + "\nWhat happens?"
+    assert not first.images
 
 
 async def test_parts_add_up_and_each_can_be_left_out(desk, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from qwendesk.chat.service import ChatService
-from qwendesk.core.messages import CallRecord, ImagePart, Message, TextPart, ToolCall, text_message
+from qwendesk.core.messages import CallRecord, ClipFrame, ImagePart, Message, TextPart, ToolCall, text_message
 from qwendesk.engine.protocol import Begun, CallDelta, Called, Delta, Finished, Generate, PromptProgress, RequestFailed
 from qwendesk.engine.state import Phase
 from qwendesk.remote.answer_reader import AnswerReader, decode_chunk
@@ -326,3 +326,12 @@ def test_a_result_without_its_call_is_told_as_text():
     written = [*wire_messages(messages, DIALECTS["vllm"], lambda _part: "data:,", keep_reasoning=True)]
     assert [each["role"] for each in written] == ["user", "assistant", "user", "user"]
     assert "could not be read" in written[2]["content"]
+
+
+def test_frames_of_a_clip_are_pictures_with_their_times():
+    frames = (ImagePart(name, name, frame=ClipFrame("a.mp4", "sha", at, 9.0)) for name, at in (("a", 0.0), ("b", 4.5)))
+    message = Message("user", (*frames, TextPart("What happens?")))
+    (written,) = wire_messages((message,), DIALECTS["vllm"], lambda part: part.path, keep_reasoning=True)
+    assert [each.get("text") or each["image_url"]["url"] for each in written["content"]] == [
+        "0:00 ", "a", "0:04 ", "b", "What happens?",
+    ]  # fmt: skip

@@ -26,7 +26,7 @@ from qwendesk.chat.tree_edits import new_id
 from qwendesk.core.chats import ChatSummary, Folder
 from qwendesk.core.conversation import ChatNode, ChatTree
 from qwendesk.core.json_decoding import decode_json
-from qwendesk.core.messages import ImagePart, ToolStep
+from qwendesk.core.messages import ClipFrame, ImagePart, ToolStep
 from qwendesk.core.think_tags import without_think_tags
 from qwendesk.core.translation import tr
 
@@ -117,9 +117,15 @@ def _with_paths(node: ChatNode, path_of: Callable[[str], str]) -> ChatNode:
     """Return the message with the path that `path_of` returns for the hash of each picture."""
 
     def with_path(image: ImagePart) -> ImagePart:
-        return ImagePart(path_of(image.sha256), image.sha256, image.longest_side)
+        frame = _clean_frame(image.frame) if image.frame is not None else None
+        return ImagePart(path_of(image.sha256), image.sha256, image.longest_side, frame=frame)
 
     return msgspec.structs.replace(node, message=node.message.with_images(with_path))
+
+
+def _clean_frame(frame: ClipFrame) -> ClipFrame:
+    name = " ".join(frame.clip.split())[:500]
+    return msgspec.structs.replace(frame, clip=name, time_s=_time(frame.time_s), clip_s=_time(frame.clip_s))
 
 
 def _without_path(node: ChatNode) -> ChatNode:

@@ -5,7 +5,7 @@ can only be http and https. The page's content security policy allows only its o
 """
 
 import html
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 
@@ -17,15 +17,16 @@ from qwendesk.chat.markdown_rules.emphasis import emphasis_plugin
 from qwendesk.chat.markdown_rules.nested_fences import nested_fences_plugin
 from qwendesk.chat.markdown_rules.tags import tags_plugin
 from qwendesk.core.citations import Citation, citations_of, cited_in
+from qwendesk.core.clips import pictures_and_clips
 from qwendesk.core.conversation import ChatNode
-from qwendesk.core.messages import CallRecord, DocumentPart, ToolStep
+from qwendesk.core.messages import CallRecord, DocumentPart, ImagePart, ToolStep
 from qwendesk.core.units import show_duration
 
 
 def export_markdown(chat: ExchangedChat, *, with_reasoning: bool) -> str:
     """Return the shown messages under one heading each, with the reasoning as block quotes if `with_reasoning` is set.
 
-    Pictures are only mentioned; documents are quoted.
+    Pictures and clips are only mentioned; documents are quoted.
     """
     parts = [f"# {_one_line(chat.summary.title) or 'Chat'}", f"*{_day(chat.summary.created_s)}*"]
     if chat.summary.settings.system_prompt.strip():
@@ -44,7 +45,8 @@ def _markdown_message(node: ChatNode, known: Mapping[int, Citation], *, with_rea
     if with_reasoning and node.message.reasoning.strip():
         lines = (reasoning_heading(node), "", *node.message.reasoning.strip().splitlines())
         parts.append("\n".join(f"> {line}".rstrip() for line in lines))
-    parts += [f"*(Picture {number})*" for number, _ in enumerate(node.message.images, 1)]
+    attached = pictures_and_clips(node.message.images)
+    parts += [f"*({_clip_line(each) or f'Picture {number}'})*" for number, each in enumerate(attached, 1)]
     parts += [document.quoted().strip() for document in node.message.documents]
     if node.message.text.strip():
         parts.append(node.message.text.strip())
@@ -84,6 +86,15 @@ def reasoning_heading(node: ChatNode) -> str:
     return f"Thought for {show_duration(node.thought_s)}" if node.thought_s else "Thought"
 
 
+def _clip_line(images: Sequence[ImagePart]) -> str:
+    """Return the name and length of the clip that these frames are from; "" for a picture."""
+    frame = images[0].frame
+    if frame is None:
+        return ""
+    n_frames = "1 frame" if len(images) == 1 else f"{len(images)} frames"
+    return f"{_one_line(frame.clip)}, {show_duration(frame.clip_s)}, {n_frames}"
+
+
 def _one_line(text: str) -> str:
     return " ".join(text.split())
 
@@ -118,7 +129,10 @@ class _SafeMarkdown(MarkdownIt):
 
 
 def export_web_page(chat: ExchangedChat) -> str:
-    """Return a page of the shown messages, with folded reasoning and embedded pictures. Reads files; blocks."""
+    """Return a page of the shown messages, with folded reasoning and embedded pictures, but no frames of clips.
+
+    Reads files; blocks.
+    """
     title = html.escape(" ".join(chat.summary.title.split()) or "Chat")
     known: dict[int, Citation] = {}
     messages = []
@@ -140,9 +154,9 @@ def _html_message(node: ChatNode, known: Mapping[int, Citation]) -> str:
     if node.message.reasoning.strip():
         thought = html.escape(node.message.reasoning.strip()).replace("\n", "<br>\n")
         parts.append(f"<details><summary>{html.escape(reasoning_heading(node))}</summary>{thought}</details>")
-    for image in node.message.images:
-        address = data_url(picture_bytes(image))
-        parts.append(f'<p><img alt="Picture" src="{address}"></p>' if address else "<p><em>(Picture)</em></p>")
+    for attached in pictures_and_clips(node.message.images):
+        line = _clip_line(attached)
+        parts.append(f"<p><em>({html.escape(line)})</em></p>" if line else _html_picture(attached[0]))
     for document in node.message.documents:
         name, quoted = html.escape(document.name), html.escape(document.text)
         parts.append(f"<details><summary>{name}</summary><pre>{quoted}</pre></details>")
@@ -155,6 +169,11 @@ def _html_message(node: ChatNode, known: Mapping[int, Citation]) -> str:
     if node.error:
         parts.append(f"<p><em>{html.escape(node.error)}</em></p>")
     return f'<article class="{"answer" if node.is_answer else "you"}">{"".join(parts)}</article>'
+
+
+def _html_picture(image: ImagePart) -> str:
+    address = data_url(picture_bytes(image))
+    return f'<p><img alt="Picture" src="{address}"></p>' if address else "<p><em>(Picture)</em></p>"
 
 
 def _html_step(step: ToolStep) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from qwendesk.core.clips import parts_with_times, with_clips
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import ImagePart, Message, Part
@@ -19,7 +20,6 @@ from qwendesk.engine.protocol import (
     Rendered,
     Rendering,
 )
-from qwendesk.engine.worker.clips import parts_with_times, with_clips
 from qwendesk.engine.worker.layout import Layout, lay_out
 from qwendesk.engine.worker.loader import Session
 from qwendesk.engine.worker.prompt import ImagePlaceholder, Prompt, build_prompt

@@ -15,7 +15,7 @@ from qwendesk.chat.exchange.values import BadExchange, ExportFormat, ImportRepor
 from qwendesk.chat.tree_edits import new_id
 from qwendesk.core.chats import ChatSettings, ChatSummary, Folder
 from qwendesk.core.conversation import ChatNode, ChatTree
-from qwendesk.core.messages import DocumentPart, ImagePart, Message, TextPart, text_message
+from qwendesk.core.messages import ClipFrame, DocumentPart, ImagePart, Message, TextPart, text_message
 from qwendesk.core.stats import AnswerStats
 from tests.chat.exchange.kit import PICTURE, SHA, Kit, gpt_chat, gpt_node
 
@@ -147,6 +147,30 @@ async def test_documents_are_exported_as_quotes(kit: Kit, tmp_path: Path) -> Non
     assert "a<b>.py:\n```python\nprint('<script>')\n```\n\nWhat is it?" in plain
     assert "<summary>a&lt;b&gt;.py</summary><pre>print(&#x27;&lt;script&gt;&#x27;)\n</pre>" in page
     assert json.loads(whole)["chats"][0]["nodes"][-1]["message"]["parts"][0]["text"] == document.text
+
+
+async def test_a_clip_is_exported_as_one_line(kit: Kit, other: Kit, tmp_path: Path) -> None:
+    (tmp_path / "one.png").write_bytes(PICTURE)
+    frames = [
+        ImagePart(str(tmp_path / "one.png"), SHA, frame=ClipFrame("a<b>.mp4", "clip", float(at), 24.0))
+        for at in range(24)
+    ]
+    await kit.chat("One", "1")
+    (chat_id,) = kit.chat_list.chats.summaries
+    last = (await kit.tree()).path()[-1]
+    asked = ChatNode(id=new_id(), parent_id=last.id, message=Message("user", (*frames, TextPart("What happens?"))))
+    await kit.say(chat_id, asked)
+    await kit.exchange.export(tmp_path / "a.md", "markdown")
+    await kit.exchange.export(tmp_path / "a.html", "html")
+    await kit.exchange.export(tmp_path / "a.json", "json")
+    plain, page = [await asyncio.to_thread((tmp_path / f"a.{each}").read_text) for each in ("md", "html")]
+    assert "*(a<b>.mp4, 24 s, 24 frames)*\n\nWhat happens?" in plain
+    assert page.count("a&lt;b&gt;.mp4, 24 s, 24 frames") == 1
+    assert "<img" not in page
+
+    await other.exchange.import_from(tmp_path / "a.json")
+    imported = (await other.tree()).path()[-1].message.images
+    assert [image.frame for image in imported] == [image.frame for image in frames]
 
 
 async def test_web_page_embeds_pictures_and_runs_no_script(kit: Kit, tmp_path: Path) -> None:

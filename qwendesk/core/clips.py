@@ -1,10 +1,12 @@
-"""Frames of clips as a model reads them: in pairs with their times, or as pictures with their times.
+"""Frames of clips: which of a message's pictures are one clip, and how a model reads them.
+
+A model reads frames in pairs with their times, or as pictures with their times.
 
 Qwen's video models take two frames as one picture, and before it the mean of their times, as in "<0.5 seconds>". That
 is from Qwen3-VL's processor in Hugging Face's transformers: a chat template has only one placeholder for a whole clip.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -32,13 +34,29 @@ def parts_with_times(parts: Sequence[Part], *, in_pairs: bool) -> list[tuple[Par
         if not isinstance(part, ImagePart) or part.frame is None:
             found.append((part,))
         elif not in_pairs:
-            minutes, seconds = divmod(int(part.frame.time_s), 60)
-            found.append((TextPart(f"{minutes}:{seconds:02} "), part))
+            found.append((TextPart(f"{show_time(part.frame.time_s)} "), part))
         elif isinstance(following, ImagePart) and _follows(following, part):
             found += [(TextPart(_mean_time(part, following)), msgspec.structs.replace(part, pair=following)), ()]
         else:
             found.append((TextPart(_mean_time(part, part)), part))
     return found
+
+
+def pictures_and_clips(images: Iterable[ImagePart]) -> list[tuple[ImagePart, ...]]:
+    """Return the images in their order: a picture alone, and all frames of a clip together."""
+    found: list[tuple[ImagePart, ...]] = []
+    for image in images:
+        if found and _follows(image, found[-1][-1]):
+            found[-1] = (*found[-1], image)
+        else:
+            found.append((image,))
+    return found
+
+
+def show_time(seconds: float) -> str:
+    """Return a time in a clip, such as "0:03" or "1:02:05"."""
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes}:{rest:02}" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
 
 
 def _follows(image: ImagePart, other: ImagePart) -> bool:
