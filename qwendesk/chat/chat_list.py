@@ -5,7 +5,6 @@ a newer version, or a disk error), the app works in memory only and reports that
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -163,7 +162,7 @@ class ChatListService:
         self._daily_backup.start(store)
 
     async def _load(self, store: "Store", may_reopen: MayReopen) -> None:
-        self._writes.add(store.chats.purge(time.time()))
+        self._writes.add(store.chats.purge())
         self._writes.add(store.attachments.clean())
         listed, last, uncopied = await asyncio.to_thread(
             lambda: (store.chats.list(), store.chats.remembered(_LAST_CHAT), store.attachments.find_uncopied())
@@ -192,7 +191,7 @@ class ChatListService:
         await self._saver.wait_for_copies()
         await self._summary_reader.wait()
         if self._store is not None and self.chats.can_restore_deleted:
-            self._writes.add(self._store.chats.purge(time.time() + 1))
+            self._writes.add(self._store.chats.purge())
             self._writes.add(self._store.attachments.clean())
         await self.wait_for_writes()
         store = (await self._opened_store)[0] if self._opened_store is not None else None

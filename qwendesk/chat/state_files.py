@@ -12,6 +12,7 @@ from pathlib import Path
 
 from qwendesk.core import paths
 from qwendesk.core.app_options import AppOptions
+from qwendesk.core.files import written_order
 from qwendesk.core.observed import Observed
 from qwendesk.core.units import GIB
 from qwendesk.engine.contract import EngineClient
@@ -185,12 +186,12 @@ def _delete_oldest(folder: Path, budget_bytes: int, *, with_unfinished: bool = F
         for path in folder.glob(f"*{_SUFFIX}.*"):
             _delete(path)
     try:
-        found = [(path.stat().st_mtime_ns, path.stat().st_size, path) for path in folder.glob(f"*{_SUFFIX}*")]
+        found = [(path, path.stat()) for path in folder.glob(f"*{_SUFFIX}*")]
     except OSError:
         return
-    total = sum(size for _, size, _ in found)
-    for _, size, path in sorted(found):
+    total = sum(state.st_size for _, state in found)
+    for path, state in sorted(found, key=lambda each: written_order(each[1].st_mtime_ns)):
         if total <= budget_bytes:
             return
         _delete(path)
-        total -= size
+        total -= state.st_size

@@ -1,6 +1,7 @@
 """QwenDesk's exceptions. Each has a short title for a heading and a sentence that says what to do next."""
 
 import logging
+from collections.abc import Iterator
 from types import TracebackType
 
 
@@ -35,6 +36,26 @@ class BadRequest(QwenDeskError):
 
 class StoreFailure(QwenDeskError):
     """The chats file can't be read or written; the sentence says what to do."""
+
+
+# Of one failure; a circle of causes ends there too.
+_MOST_CAUSES = 30
+
+
+def causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and those that caused it. Errors of several connection attempts are looked into.
+
+    Libraries often leave the cause to `__context__`, which Python sets on its own.
+    """
+    waiting = [error]
+    for _ in range(_MOST_CAUSES):
+        if not waiting:
+            return
+        current = waiting.pop()
+        if current is not None:
+            yield current
+            waiting += [current.__cause__, current.__context__]
+            waiting += current.exceptions if isinstance(current, BaseExceptionGroup) else ()
 
 
 class FailureGuard:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from time import sleep
+from time import sleep, time_ns
 from typing import TypeVar
 
 from qwendesk.core import paths
@@ -53,6 +53,8 @@ _LONG_PATH = 248
 _PAUSE_S = 0.1
 # Short, because small files are written on the window's thread. Code on another thread may wait longer.
 _TIMEOUT_S = 0.5
+# A share's clock may be that much ahead of this PC's.
+_CLOCK_SKEW_NS = 60 * 10**9
 
 
 def write_whole(path: Path, content: bytes, *, mode: int | None = None) -> None:
@@ -131,6 +133,14 @@ def reason_of(error: OSError, path: Path, *, on_windows: bool = sys.platform == 
 def file_stamp(status: os.stat_result) -> tuple[int, int]:
     """Return the size in bytes and the modification time in ns. If both are the same, a file counts as unchanged."""
     return status.st_size, status.st_mtime_ns
+
+
+def written_order(mtime_ns: int) -> tuple[bool, int]:
+    """Return what sorts files by when they were written, the first one first.
+
+    A time in the future was written while the clock was wrong, and comes first: the file would be the latest for ever.
+    """
+    return mtime_ns <= time_ns() + _CLOCK_SKEW_NS, mtime_ns
 
 
 def is_utf8(text: str) -> bool:

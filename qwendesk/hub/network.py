@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.certificate_errors import certificate_problem
+from qwendesk.core.errors import QwenDeskError, causes
 from qwendesk.core.translation import tr
 
 # huggingface_hub reads these when it is imported. Xet is off because its downloads can't be cancelled or resumed by
@@ -162,7 +163,9 @@ def no_connection_error(network: Network, error: Exception) -> HubError:
 
     host = network.host
     _logger.info("No connection to %s: %s: %s", host, type(error).__name__, error)
-    if any(isinstance(each, ssl.SSLCertVerificationError) for each in _causes(error)):
+    if problem := certificate_problem(host, error):
+        sentence = problem
+    elif any(isinstance(each, ssl.SSLCertVerificationError) for each in causes(error)):
         sentence = tr("The certificate of {0} isn't trusted. Check this PC's date and time.", host)
     elif isinstance(error, httpx2.ReadTimeout):
         sentence = tr("{0} didn't answer in time. Check your internet connection.", host)
@@ -184,15 +187,7 @@ def is_lasting(error: Exception) -> bool:
         return True
     if isinstance(error, httpx2.ProxyError):  # its text is the proxy's answer
         return str(error).startswith(_PROXY_REFUSES)
-    return any(isinstance(each, ssl.SSLCertVerificationError) for each in _causes(error))
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield `error`, then the exception that caused it, and so on."""
-    cause: BaseException | None = error
-    while cause is not None:
-        yield cause
-        cause = cause.__cause__
+    return any(isinstance(each, ssl.SSLCertVerificationError) for each in causes(error))
 
 
 def bad_answer_error(host: str, detail: str) -> HubError:

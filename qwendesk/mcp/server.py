@@ -1,6 +1,7 @@
 """Server: one MCP server that is started when it is needed, watched, and stopped when it is idle."""
 
 import asyncio
+import re
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -204,6 +205,8 @@ class RunningMcpServer:
 
 _NO_PROGRAM = ("FileNotFoundError", "NotADirectoryError")
 _REFUSING = ("HTTP 401", "HTTP 403")
+# As Python writes it: what is wrong stands between this and the place in its source.
+_BAD_CERTIFICATE = re.compile(r"certificate verify failed: (.{1,200}?)(?: \(_ssl\.c|$)")
 
 
 def end_sentence(server: ServerConfig, ended: Ended) -> str:
@@ -255,6 +258,8 @@ def _not_reached(server: ServerConfig, detail: str) -> str:
             server.address,
             next(status for status in _REFUSING if status in detail),
         )
+    if found := _BAD_CERTIFICATE.search(detail):
+        return tr("The certificate of {0} isn't accepted: {1}. Nothing was sent there.", server.address, found[1])
     if not detail:
         return tr(
             "{0} closed the connection without answering as an MCP server. Check the address; it often ends with /mcp.",

@@ -2,13 +2,13 @@
 
 import socket
 import ssl
-from collections.abc import Iterator
 from typing import Any, Final
 
 import httpx2
 import msgspec
 
-from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.certificate_errors import certificate_problem
+from qwendesk.core.errors import QwenDeskError, causes
 from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.translation import join_sentences, tr
 
@@ -97,27 +97,29 @@ def stream_error(server: str, error: Any, *, model: str) -> ServerError:
 
 def transport_error(server: str, error: httpx2.RequestError) -> ServerError:
     """Return the error for a connection that could not be made, or that failed."""
-    causes = tuple(_causes(error))
-    if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
+    found, problem = tuple(causes(error)), certificate_problem(server, error)
+    if problem:
+        return ServerError(tr("Certificate not valid"), join_sentences(problem, tr("Nothing was sent.")))
+    if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in found):
         return ServerError(
             tr("Certificate not trusted"),
             tr(
-                "The certificate of {0} isn't trusted, so nothing was sent. If it is your own server, add it again "
-                "under Server > Other engines and compare the fingerprint.",
+                "The certificate of {0} isn't trusted, so nothing was sent. If it is your own server, or the "
+                "certificate was renewed, add it again under Server > Other engines and compare the fingerprint.",
                 server,
             ),
             untrusted=True,
         )
-    if any(isinstance(cause, ssl.SSLError) for cause in causes):
+    if any(isinstance(cause, ssl.SSLError) for cause in found):
         sentence = tr(
             "{0} doesn't speak TLS properly. If it serves plain HTTP, begin its address with http://.", server
         )
         return ServerError(tr("No secure connection"), sentence)
-    if any(isinstance(cause, ConnectionRefusedError) for cause in causes):
+    if any(isinstance(cause, ConnectionRefusedError) for cause in found):
         return ServerError(
             tr("Not running"), tr("Nothing answers at {0}. Start the server there, then try again.", server)
         )
-    if any(isinstance(cause, socket.gaierror) for cause in causes):
+    if any(isinstance(cause, socket.gaierror) for cause in found):
         return ServerError(
             tr("Not reachable"),
             tr("No server is known by the name in {0}. Check it, or enter its number, as in 192.168.1.5.", server),
@@ -216,18 +218,3 @@ def _quoted(text: str) -> str:
     text = text[: 4 * _LONGEST_QUOTE]
     line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
     return line if len(line) <= _LONGEST_QUOTE else f"{line[:_LONGEST_QUOTE]}…"
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error and those that caused it. Errors of several connection attempts are looked into."""
-    seen = 0
-    waiting = [error]
-    while waiting and seen < 30:
-        current = waiting.pop()
-        seen += 1
-        if current is None:
-            continue
-        yield current
-        waiting += [current.__cause__, current.__context__]
-        if isinstance(current, BaseExceptionGroup):
-            waiting += current.exceptions

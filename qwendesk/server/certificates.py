@@ -2,6 +2,7 @@
 
 import datetime
 import ipaddress
+import logging
 import socket
 import ssl
 from pathlib import Path
@@ -10,12 +11,16 @@ import msgspec
 import psutil
 
 from qwendesk.core.errors import QwenDeskError
-from qwendesk.core.files import write_whole
+from qwendesk.core.files import file_stamp, write_whole
 from qwendesk.core.translation import tr
 from qwendesk.remote.addresses import certificate_fingerprint
 
+_logger = logging.getLogger(__name__)
+
 # The longest that macOS accepts of a certificate.
 _VALID_DAYS = 825
+# A server may run for weeks, and looks at its certificate when it starts.
+_RENEWED_BEFORE = datetime.timedelta(days=30)
 
 
 class Certificate(msgspec.Struct, frozen=True):
@@ -23,7 +28,19 @@ class Certificate(msgspec.Struct, frozen=True):
     key_file: Path
 
     def context(self) -> ssl.SSLContext:
-        """Return what a server needs to use it. Blocks. Raise QwenDeskError."""
+        """Return what a server needs to use it. Blocks. Raise QwenDeskError.
+
+        When the files are replaced while the server runs, new connections get what is in them then.
+        """
+        renewal = _Renewal(self, self._loaded())
+        renewal.context.sni_callback = renewal.use_latest
+        return renewal.context
+
+    def stamp(self) -> tuple[tuple[int, int], ...]:
+        """Return what changes when the files are replaced. Blocks. Raises OSError."""
+        return tuple(file_stamp(each.stat()) for each in (self.file, self.key_file))
+
+    def _loaded(self) -> ssl.SSLContext:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         try:
@@ -37,6 +54,23 @@ class Certificate(msgspec.Struct, frozen=True):
     def fingerprint(self) -> str:
         """Return the SHA-256 of the certificate, as browsers show it. Blocks."""
         return certificate_fingerprint(_first_certificate(self.file.read_text(encoding="ascii", errors="replace")))
+
+
+class _Renewal:
+    """Looks at each connection whether the certificate was renewed, as those that are valid for weeks are."""
+
+    def __init__(self, certificate: Certificate, context: ssl.SSLContext) -> None:
+        self._certificate, self._stamp, self.context = certificate, certificate.stamp(), context
+
+    def use_latest(self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
+        """Have the connection use what is in the files; without files that fit together, what was in them before."""
+        try:
+            stamp = self._certificate.stamp()
+            if stamp != self._stamp:
+                self._stamp, self.context = stamp, self._certificate._loaded()
+        except (OSError, QwenDeskError) as error:
+            _logger.warning("The renewed certificate isn't used: %s", error)
+        connection.context = self.context
 
 
 def host_names() -> tuple[str, ...]:
@@ -57,7 +91,7 @@ def own_certificate(folder: Path, host: str) -> Certificate:
     It is signed by itself, so clients have to be told to trust it; its fingerprint tells that it is this one.
     """
     found = Certificate(folder / "certificate.pem", folder / "certificate.key")
-    if not (found.file.exists() and found.key_file.exists()) or _ends_soon(found.file):
+    if not (found.file.exists() and found.key_file.exists()) or _is_outdated(found.file) or _has_other_key(found):
         _make(found, host)
     return found
 
@@ -93,15 +127,30 @@ def _make(made: Certificate, host: str) -> None:
     write_whole(made.file, certificate.public_bytes(serialization.Encoding.PEM))
 
 
-def _ends_soon(file: Path) -> bool:
-    """Return whether a certificate is valid for less than a day. One that can't be read is refused when it is used."""
+def _is_outdated(file: Path) -> bool:
+    """Return whether a certificate ends within a month, or isn't valid yet: it was made while the clock was ahead.
+
+    One that can't be read is refused when it is used.
+    """
     from cryptography import x509
 
     try:
-        end = x509.load_pem_x509_certificate(file.read_bytes()).not_valid_after_utc
+        found = x509.load_pem_x509_certificate(file.read_bytes())
     except ValueError:
         return False
-    return end - datetime.datetime.now(datetime.UTC) < datetime.timedelta(days=1)
+    now = datetime.datetime.now(datetime.UTC)
+    return found.not_valid_after_utc - now < _RENEWED_BEFORE or now < found.not_valid_before_utc
+
+
+def _has_other_key(found: Certificate) -> bool:
+    """Return whether a crash has left a new key with the old certificate."""
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(found.file, found.key_file)
+    except ssl.SSLError as error:
+        return error.reason == "KEY_VALUES_MISMATCH"
+    except OSError:
+        return False  # it is refused when it is used
+    return False
 
 
 def _first_certificate(pem: str) -> str:

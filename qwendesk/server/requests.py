@@ -46,7 +46,7 @@ class ServedRequest(msgspec.Struct, frozen=True):
     reasoning_tokens: int = 0
     answer_tokens: int = 0
     writing_since_s: float = 0.0
-    """Time of its first token, in seconds since 1970."""
+    """Time of its first token, on a clock that only runs forwards; 0 before it."""
     tok_s: float = 0.0
     """Decode speed: so far, and the engine's own figure at the end."""
     problem: str = ""
@@ -78,15 +78,16 @@ def n_waiting_clients(requests: Sequence[ServedRequest]) -> int:
 class RequestLog:
     """Owns the list, the latest request first. Only counts and names are kept, no texts."""
 
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, clock: Callable[[], float] | None = None) -> None:
+        """`clock` measures speeds, and must not jump: None is time.monotonic."""
         self.observed = Observed[tuple[ServedRequest, ...]](())
-        self._clock = clock
+        self._clock = clock or time.monotonic
         self._ids = itertools.count(1)
         self._tasks: dict[int, asyncio.Task[object]] = {}
 
     def begin(self, program: str, key_name: str, path: str) -> int:
         """Add a request that the current task serves, and return its id."""
-        request = ServedRequest(next(self._ids), program, key_name, path, self._clock())
+        request = ServedRequest(next(self._ids), program, key_name, path, time.time())
         task = asyncio.current_task()
         if task is not None:
             self._tasks[request.id] = task
@@ -96,7 +97,7 @@ class RequestLog:
     def note_refusal(self, program: str, path: str, problem: str) -> None:
         """Add a request that was refused before it was read. The same again only counts as now."""
         last = self.observed.value[0] if self.observed.value else None
-        refused = ServedRequest(next(self._ids), program, "", path, self._clock(), phase="refused", problem=problem)
+        refused = ServedRequest(next(self._ids), program, "", path, time.time(), phase="refused", problem=problem)
         is_same = last is not None and (last.program, last.path, last.problem) == (program, path, problem)
         self._add(refused, replaces=last.id if last is not None and is_same else 0)
 

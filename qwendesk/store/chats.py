@@ -5,6 +5,7 @@ Database.write).
 """
 
 import sqlite3
+import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from operator import itemgetter
@@ -125,14 +126,14 @@ class ChatStore:
         marks = [(at_s, chat_id) for chat_id in chat_ids]
         return self._write_many("UPDATE chats SET deleted_s = ? WHERE id = ?", marks)
 
-    def purge(self, before_s: float) -> Future[None]:
-        """Delete permanently what was marked as deleted before that time (seconds since 1970), with its drafts."""
+    def purge(self) -> Future[None]:
+        """Delete permanently what is marked as deleted, with its drafts. The clock may have been wrong at the time."""
 
         def work(connection: sqlite3.Connection) -> None:
-            gone = [row[0] for row in connection.execute("SELECT id FROM chats WHERE deleted_s < ?", (before_s,))]
+            gone = [row[0] for row in connection.execute("SELECT id FROM chats WHERE deleted_s IS NOT NULL")]
             keys = [(key,) for chat_id in gone for key in (chat_id, edits_key(chat_id))]
             connection.executemany("DELETE FROM drafts WHERE chat_id = ?", keys)
-            connection.execute("DELETE FROM chats WHERE deleted_s < ?", (before_s,))
+            connection.execute("DELETE FROM chats WHERE deleted_s IS NOT NULL")
             connection.execute(
                 "DELETE FROM options WHERE NOT EXISTS (SELECT 1 FROM messages WHERE options_id = options.id)"
             )
@@ -244,12 +245,16 @@ def _save_nodes(connection: sqlite3.Connection, chat_id: str, nodes: Iterable[Ch
 
 
 def _create_or_update_chat(connection: sqlite3.Connection, chat_id: str, node: ChatNode) -> None:
-    """Create or update the chat of a message. Its first question becomes the title if it has none."""
+    """Create or update the chat of a message. Its first question becomes the title if it has none.
+
+    A time in the future, when the clock was wrong, gives way to that of the message.
+    """
     title = rows.storable(title_of_question(node.message)) if not node.parent_id and node.message.role == "user" else ""
     connection.execute(
         """INSERT INTO chats (id, title, created_s, changed_s) VALUES (?, ?, ?, ?)
-        ON CONFLICT (id) DO UPDATE SET changed_s = max(changed_s, excluded.changed_s)""",
-        (chat_id, title, node.created_s, node.created_s),
+        ON CONFLICT (id) DO UPDATE SET
+        changed_s = CASE WHEN changed_s > ? THEN excluded.changed_s ELSE max(changed_s, excluded.changed_s) END""",
+        (chat_id, title, node.created_s, node.created_s, time.time()),
     )
     if title:
         connection.execute("UPDATE chats SET title = ? WHERE id = ? AND title = ''", (title, chat_id))

@@ -16,7 +16,7 @@ import msgspec
 
 from qwendesk.core import paths
 from qwendesk.core.errors import QwenDeskError
-from qwendesk.core.files import write_whole
+from qwendesk.core.files import write_whole, written_order
 from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.translation import tr
 from qwendesk.core.units import MIB
@@ -165,10 +165,10 @@ class EditHistory:
                 _delete(file)
 
     def _delete_oldest(self) -> None:
-        found = sorted(((state.st_mtime_ns, state.st_size, file) for file, state in _stats(self._folder)), reverse=True)
+        found = sorted(_stats(self._folder), key=lambda each: written_order(each[1].st_mtime_ns), reverse=True)
         total = 0
-        for _, size, file in found:
-            total += size
+        for file, state in found:
+            total += state.st_size
             if total > self._most_bytes:
                 _delete(file)
 

@@ -50,7 +50,7 @@ def write_chats(folder: Path, *, is_closed: bool) -> Written:
         for chat in range(_CHATS + _DELETED_CHATS):
             _add(store, live, (chat, number), written, chance)
     store.chats.set_deleted([f"c{chat}" for chat in range(_CHATS, _CHATS + _DELETED_CHATS)], 1.0)
-    store.chats.purge(2.0).result()
+    store.chats.purge().result()
     store.chats.save_draft("c1", SavedDraft("half a question"), 1.0)
     for name in [name for name in written.texts if int(name[1:].split("-")[0]) >= _CHATS]:
         del written.texts[name]

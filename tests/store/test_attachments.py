@@ -73,7 +73,7 @@ def test_cleaning_deletes_only_unreferenced_files(
 
     store.set_deleted(["c"], 1.0)
     assert attachments.clean().result() == Cleaning(deleted=1)
-    store.purge(2.0)
+    store.purge()
     assert attachments.clean().result() == Cleaning(deleted=1)
 
     left = [path for path in attachments.folder.rglob("*") if path.is_file()]

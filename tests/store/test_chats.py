@@ -143,12 +143,12 @@ def test_deleted_chat_can_be_restored_until_purged(store: ChatStore) -> None:
     assert store.list() == ()
     assert store.summary("c") is None
 
-    store.purge(before_s=10.0).result()
     store.set_deleted(["c"], None).result()
+    store.purge().result()
     assert names(store.load("c")) == "q1 a1"
 
     store.set_deleted(["c"], 10.0).result()
-    store.purge(before_s=11.0).result()
+    store.purge().result()
     store.set_deleted(["c"], None).result()
     assert store.list() == ()
     assert store.load("c") == ChatTree()

@@ -14,6 +14,8 @@ import httpcore2
 import httpx2
 import msgspec
 
+from qwendesk.core.certificate_errors import certificate_problem
+from qwendesk.core.errors import causes
 from qwendesk.core.units import MIB
 from qwendesk.toolbox.tool import ToolError
 from qwendesk.toolbox.web.address import checked_address
@@ -138,11 +140,10 @@ def _status_error(address: httpx2.URL, status: int) -> ToolError:
 
 
 def _connection_error(address: httpx2.URL, error: Exception) -> ToolError:
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            return ToolError(f"The certificate of {address.host} isn't trusted, so nothing was read.")
-        cause = cause.__cause__
+    if problem := certificate_problem(address.host, error):
+        return ToolError(f"{problem} Nothing was read.")
+    if any(isinstance(each, ssl.SSLCertVerificationError) for each in causes(error)):
+        return ToolError(f"The certificate of {address.host} isn't trusted, so nothing was read.")
     if isinstance(error, httpcore2.ConnectError | httpcore2.ConnectTimeout):
         return ToolError(f"No connection to {address.host}. It may be down, or this PC has no connection.")
     return ToolError(f"{address.host} ended the connection, or does not answer as a web server does.")

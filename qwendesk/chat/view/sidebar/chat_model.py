@@ -33,8 +33,16 @@ def rows_of(
     archived: bool = False,
     collapsed: frozenset[str] = frozenset(),
 ) -> tuple[Row, ...]:
-    """Return all rows. `now` is in local time; `collapsed` are the ids of folders whose chats are hidden."""
-    listed = sorted((each for each in chats if each.archived == archived), key=lambda each: -each.changed_s)
+    """Return all rows. `now` is in local time; `collapsed` are the ids of folders whose chats are hidden.
+
+    Chats from tomorrow or later were written while the clock was wrong. They come last, or they would be first for as
+    long as the clock was ahead.
+    """
+    days = _Days(now)
+    listed = sorted(
+        (each for each in chats if each.archived == archived),
+        key=lambda each: (each.changed_s >= days.tomorrow_s, -each.changed_s),
+    )
     rows: list[Row] = []
     pinned = [each for each in listed if each.pinned]
     if pinned:
@@ -47,7 +55,6 @@ def rows_of(
             rows.append(Heading(folder.name, folder.id, is_open, len(inside)))
         rows += inside if is_open else []
     unfiled = [each for each in listed if not each.pinned and each.folder_id not in known]
-    days = _Days(now)
     for name, group in groupby(unfiled, key=days.name):
         rows += [Heading(name), *group]
     return tuple(rows)
@@ -58,7 +65,10 @@ class _Days:
 
     def __init__(self, now: datetime) -> None:
         midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+        self.tomorrow_s = (midnight + timedelta(days=1)).timestamp()
+        """When the day ends, in seconds since 1970."""
         self._borders = (
+            (self.tomorrow_s, tr("Date in the future")),
             (midnight.timestamp(), tr("Today")),
             ((midnight - timedelta(days=1)).timestamp(), tr("Yesterday")),
             ((midnight - timedelta(days=7)).timestamp(), tr("Last 7 days")),

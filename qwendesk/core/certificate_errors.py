@@ -1,0 +1,25 @@
+"""What is wrong with a server's certificate, in words."""
+
+import ssl
+
+from qwendesk.core.errors import causes
+from qwendesk.core.translation import tr
+
+# OpenSSL's numbers in ssl.SSLCertVerificationError.verify_code (X509_V_ERR_... in x509_vfy.h).
+_NOT_YET_VALID, _EXPIRED, _OTHER_NAME, _OTHER_ADDRESS = 9, 10, 62, 64
+
+
+def certificate_problem(host: str, error: BaseException) -> str:
+    """Return what is wrong with the certificate of `host` by what caused an error, and what to do about it.
+
+    "" if it is another error, or if only nobody known has signed the certificate.
+    """
+    failed = (each for each in causes(error) if isinstance(each, ssl.SSLCertVerificationError))
+    code = getattr(next(failed, None), "verify_code", 0)
+    if code == _EXPIRED:
+        return tr("The certificate of {0} has expired. Renew it there, or check this PC's date.", host)
+    if code == _NOT_YET_VALID:
+        return tr("The certificate of {0} isn't valid yet. Check this PC's date and time.", host)
+    if code in (_OTHER_NAME, _OTHER_ADDRESS):
+        return tr("The certificate of {0} belongs to another address. Check the address.", host)
+    return ""
