@@ -19,7 +19,7 @@ from qwendesk.decoding.protocol import (
     DecodeRefusal,
     DecodeReply,
     DocumentText,
-    PdfPages,
+    PngFiles,
     ReadOfficeText,
     ReadPdfText,
     RenderPdfPages,
@@ -82,13 +82,9 @@ def render_pages(path: Path, pages: tuple[int, ...], longest_side: int) -> tuple
     """Return the pages of a PDF with these numbers (from 1) as the contents of PNG files. Raises BadRequest."""
     request = RenderPdfPages(pages, longest_side)
     reply, content = _decoded(path, request)
-    if not isinstance(reply, PdfPages):
+    if not isinstance(reply, PngFiles):
         raise _refusal(path.name, reply, memory_limit(request))
-    drawn, start = [], 0
-    for length in reply.lengths:
-        drawn.append(content[start : start + length])
-        start += length
-    return tuple(drawn)
+    return reply.split(content)
 
 
 def _decoded(

@@ -16,24 +16,31 @@ from typing import Any, BinaryIO
 import msgspec
 
 from qwendesk.decoding.protocol import (
+    CLIP_TIME_LIMIT_S,
     MAX_FILE_BYTES,
-    TIME_LIMIT_S,
+    DecodeClip,
     DecodeImage,
     DecodeRefusal,
     DecodeReply,
     DecodeRequest,
+    InspectClip,
     InspectImage,
     ReadOfficeText,
     ReadPage,
     memory_limit,
+    time_limit_s,
 )
 
 _EXTENDED_LIMIT_INFORMATION = 9
 _LIMIT_PROCESS_MEMORY = 0x100
+_KILL_ON_JOB_CLOSE = 0x2000
 
 
 def limit_memory(limit_bytes: int) -> bool:
-    """Make larger allocations of this process fail. Return True if the system enforces that."""
+    """Make larger allocations of this process, and of each that it starts, fail.
+
+    Return True if the system enforces that.
+    """
     if sys.platform == "win32":
         return _join_limited_job(limit_bytes)
     if sys.platform == "darwin":
@@ -44,6 +51,20 @@ def limit_memory(limit_bytes: int) -> bool:
     allowed = limit_bytes if hard_limit == resource.RLIM_INFINITY else min(limit_bytes, hard_limit)
     resource.setrlimit(resource.RLIMIT_AS, (allowed, hard_limit))
     return True
+
+
+def limit_cpu_time(seconds: float) -> None:
+    """Make each process that this one starts end after so much CPU time, should this one not live to end it.
+
+    Windows ends them with this process: see `limit_memory`.
+    """
+    if sys.platform == "win32":
+        return
+    import resource
+
+    _, hard_limit = resource.getrlimit(resource.RLIMIT_CPU)
+    allowed = round(seconds) if hard_limit == resource.RLIM_INFINITY else min(round(seconds), hard_limit)
+    resource.setrlimit(resource.RLIMIT_CPU, (allowed, hard_limit))
 
 
 class _BasicLimits(ctypes.Structure):
@@ -76,7 +97,7 @@ class _ExtendedLimits(ctypes.Structure):
 
 
 def _join_limited_job(limit_bytes: int) -> bool:
-    """Put this process into a job object with the limit; the job lives as long as the process."""
+    """Put this process into a job object with the limit, in which those that it starts end with it."""
     kernel32: Any = ctypes.WinDLL("kernel32", use_last_error=True)  # type: ignore[attr-defined,unused-ignore]
     handle = ctypes.c_void_p
     kernel32.CreateJobObjectW.argtypes, kernel32.CreateJobObjectW.restype = (handle, ctypes.c_wchar_p), handle
@@ -84,7 +105,7 @@ def _join_limited_job(limit_bytes: int) -> bool:
     kernel32.AssignProcessToJobObject.argtypes = (handle, handle)
     kernel32.GetCurrentProcess.restype = handle
     limits = _ExtendedLimits()
-    limits.basic.limit_flags = _LIMIT_PROCESS_MEMORY
+    limits.basic.limit_flags = _LIMIT_PROCESS_MEMORY | _KILL_ON_JOB_CLOSE
     limits.process_memory = limit_bytes
     job = kernel32.CreateJobObjectW(None, None)
     return bool(
@@ -110,7 +131,7 @@ def main(arguments: Sequence[str]) -> int:
             msvcrt.setmode(descriptor, os.O_BINARY)
     limit_memory(memory_limit(request))
     # The app enforces the time limit. This one is for the case that the app is gone.
-    faulthandler.dump_traceback_later(TIME_LIMIT_S, exit=True)
+    faulthandler.dump_traceback_later(time_limit_s(request), exit=True)
     reply, payload = _serve(request)
     with open(1, "wb", closefd=False) as output:
         output.write(msgspec.json.encode(reply) + b"\n")
@@ -125,6 +146,12 @@ def _serve(request: DecodeRequest) -> tuple[DecodeReply, bytes]:
             from qwendesk.decoding.image_decoder import decode_image
 
             return decode_image(file, request)
+        if isinstance(request, InspectClip | DecodeClip):
+            from qwendesk.decoding.clip_decoder import decode_clip
+            from qwendesk.decoding.ffmpeg_decoder import MOST_THREADS
+
+            limit_cpu_time(CLIP_TIME_LIMIT_S * MOST_THREADS)
+            return decode_clip(file, request)
         if isinstance(request, ReadOfficeText):
             from qwendesk.decoding.office_decoder import decode_office
 

@@ -6,12 +6,12 @@ from typing import Any, BinaryIO
 
 import pypdfium2
 
-from qwendesk.decoding.protocol import DecodeRefusal, DocumentText, PdfPages, ReadPdfText, RenderPdfPages
+from qwendesk.decoding.protocol import DecodeRefusal, DocumentText, PngFiles, ReadPdfText, RenderPdfPages
 
 
 def decode_pdf(
     file: BinaryIO, request: ReadPdfText | RenderPdfPages
-) -> tuple[DocumentText | PdfPages | DecodeRefusal, bytes]:
+) -> tuple[DocumentText | PngFiles | DecodeRefusal, bytes]:
     """Return the reply to `request` and the bytes that follow it."""
     try:
         document = pypdfium2.PdfDocument(file)
@@ -25,7 +25,7 @@ def decode_pdf(
         if isinstance(request, ReadPdfText):
             return _read_text(document, request)
         pages = [_render_page(document[number - 1], request.longest_side) for number in request.pages]
-        return PdfPages(tuple(map(len, pages))), b"".join(pages)
+        return PngFiles(tuple(map(len, pages))), b"".join(pages)
     except pypdfium2.PdfiumError as error:
         return DecodeRefusal(reason="damaged", detail=str(error)), b""
     finally:

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -14,7 +15,7 @@ import msgspec
 
 from qwendesk.core.processes import with_source_tree
 from qwendesk.decoding.main import OPTION
-from qwendesk.decoding.protocol import TIME_LIMIT_S, DecodeRefusal, DecodeReply, DecodeRequest
+from qwendesk.decoding.protocol import DecodeRefusal, DecodeReply, DecodeRequest, time_limit_s
 
 _logger = logging.getLogger(__name__)
 # Files that are decoded at once. Bounds the memory of all processes together.
@@ -42,13 +43,16 @@ def run_decoder(
         if is_cancelled():
             return _CANCELLED, b""
     try:
+        # A group of its own, because the process starts ffmpeg for clips. Windows has a job for that: see main.py.
         with subprocess.Popen(
-            command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, creationflags=flags
-        ) as process:
+            command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, creationflags=flags,
+            process_group=None if sys.platform == "win32" else 0,
+        ) as process:  # fmt: skip
             try:
-                finished = _finished(process, source if isinstance(source, bytes) else None, is_cancelled)
+                sent = source if isinstance(source, bytes) else None
+                finished = _finished(process, sent, time_limit_s(request), is_cancelled)
             except BaseException:
-                process.kill()
+                _kill(process)
                 raise
             if isinstance(finished, DecodeRefusal):
                 return finished, b""
@@ -66,18 +70,18 @@ def run_decoder(
 
 
 def _finished(
-    process: "subprocess.Popen[bytes]", sent: bytes | None, is_cancelled: Callable[[], bool]
+    process: "subprocess.Popen[bytes]", sent: bytes | None, limit_s: float, is_cancelled: Callable[[], bool]
 ) -> tuple[bytes, bytes] | DecodeRefusal:
     """Return what the process wrote to its standard output and error, or why it was killed."""
     # Not `communicate` with a timeout, again and again: the second time it sends nothing of what is left of the input.
     has_ended, refusals = threading.Event(), list[DecodeRefusal]()
 
     def watch() -> None:
-        deadline = time.monotonic() + TIME_LIMIT_S
+        deadline = time.monotonic() + limit_s
         while not has_ended.wait(_LOOK_EVERY_S):
             if is_cancelled() or time.monotonic() > deadline:
                 refusals.append(_CANCELLED if is_cancelled() else DecodeRefusal(reason="time_limit"))
-                process.kill()
+                _kill(process)
                 return
 
     watcher = threading.Thread(target=watch, name="decoding watcher")
@@ -88,6 +92,14 @@ def _finished(
         has_ended.set()
         watcher.join()
     return refusals[0] if refusals else finished
+
+
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    """Stop the process and those that it started."""
+    if sys.platform == "win32":
+        process.kill()
+    elif process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _command() -> list[str]:

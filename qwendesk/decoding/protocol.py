@@ -4,6 +4,7 @@ The request is the last command-line argument; the file is standard input. The r
 output, followed by the bytes that it announces.
 """
 
+import itertools
 from typing import Literal
 
 import msgspec
@@ -50,7 +51,36 @@ class RenderPdfPages(msgspec.Struct, frozen=True, tag="render_pdf_pages"):
     longest_side: int
 
 
-DecodeRequest = InspectImage | DecodeImage | ReadPdfText | ReadOfficeText | ReadPage | RenderPdfPages
+class ClipSource(msgspec.Struct, frozen=True):
+    """A clip, and the programs that read those which Pillow can't. Paths as the bytes of `os.fsencode`."""
+
+    path: bytes
+    """The file that is also standard input."""
+    ffmpeg: bytes = b""
+    """Empty if it isn't installed; so is the next."""
+    ffprobe: bytes = b""
+
+
+class InspectClip(msgspec.Struct, frozen=True, tag="inspect_clip"):
+    """Asks for the facts of a clip."""
+
+    source: ClipSource
+
+
+class DecodeClip(msgspec.Struct, frozen=True, tag="decode_clip"):
+    """Asks for frames of a clip as PNG files: those shown at these times, in seconds and in ascending order."""
+
+    source: ClipSource
+    times: tuple[float, ...]
+    width: int = 0
+    """Of a frame in pixels; 0 to keep the clip's shape, with `longest_side`. So is the next."""
+    height: int = 0
+    longest_side: int = 0
+
+
+DecodeRequest = (
+    InspectImage | DecodeImage | ReadPdfText | ReadOfficeText | ReadPage | RenderPdfPages | InspectClip | DecodeClip
+)
 
 
 class ImageFacts(msgspec.Struct, frozen=True, tag="image"):
@@ -80,15 +110,38 @@ class PageText(msgspec.Struct, frozen=True, tag="page_text"):
     title: str
 
 
-class PdfPages(msgspec.Struct, frozen=True, tag="pdf_pages"):
+class PngFiles(msgspec.Struct, frozen=True, tag="png_files"):
     """PNG files of these lengths follow, one after the other."""
 
     lengths: tuple[int, ...]
 
+    def split(self, payload: bytes) -> tuple[bytes, ...]:
+        """Return each of the files in `payload`."""
+        ends = tuple(itertools.accumulate(self.lengths))
+        return tuple(payload[end - length : end] for length, end in zip(self.lengths, ends, strict=True))
+
+
+class ClipFacts(msgspec.Struct, frozen=True, tag="clip"):
+    """A video file or an animated picture. A picture that isn't animated is a clip of one frame."""
+
+    format: str
+    """"MP4", "MKV", "AVI", "MPEG", or Pillow's name, such as "GIF"."""
+    duration_s: float
+    """As the file says it; 0 for one frame that stays."""
+    width: int
+    """Of an upright frame with square pixels; so is the next."""
+    height: int
+    frames_per_s: float
+    """On average; 0 if unknown."""
+    n_frames: int = 0
+    """0 if unknown."""
+    has_sound: bool = False
+
 
 RefusalReason = Literal[
     "not_an_image", "too_many_pixels", "damaged", "out_of_memory", "no_such_page", "too_many_pages", "too_much_text",
-    "locked", "not_a_pdf", "not_a_document", "time_limit", "crashed", "failed",
+    "locked", "not_a_pdf", "not_a_document", "not_a_clip", "no_ffmpeg", "ffmpeg_failed", "no_video", "unknown_codec",
+    "time_limit", "crashed", "failed",
 ]  # fmt: skip
 
 
@@ -103,7 +156,15 @@ class DecodeRefusal(msgspec.Struct, frozen=True, tag="refusal", kw_only=True):
     pages: int = 0
 
 
-DecodeReply = ImageFacts | DocumentText | PageText | PdfPages | DecodeRefusal
+class DecodeRefused(Exception):
+    """Raised in the decoding process where the reply will be this refusal."""
+
+    def __init__(self, refusal: DecodeRefusal) -> None:
+        super().__init__(refusal.reason)
+        self.refusal = refusal
+
+
+DecodeReply = ImageFacts | DocumentText | PageText | PngFiles | ClipFacts | DecodeRefusal
 
 
 # Larger picture and PDF files are refused before they are read.
@@ -116,12 +177,28 @@ MAX_PROCESS_BYTES = 2048 * MIB
 MAX_TEXT_PROCESS_BYTES = 1024 * MIB
 # A PDF of 2,000 pages takes about 20 s.
 TIME_LIMIT_S = 120.0
+# Frames of clips. A minute of 4K at 60 frames a second takes two cores about 100 s.
+CLIP_TIME_LIMIT_S = 300.0
+# Of a clip's frame in its file: 8K, upright or not.
+MAX_CLIP_SIDE = 8192
+MAX_CLIP_PIXELS = 8192 * 4608
 
 
 def memory_limit(request: DecodeRequest) -> int:
     """Return how many bytes of memory the process may have that serves a request."""
     is_text = isinstance(request, ReadPdfText | ReadOfficeText | ReadPage)
     return MAX_TEXT_PROCESS_BYTES if is_text else MAX_PROCESS_BYTES
+
+
+def check_clip_size(width: int, height: int) -> None:
+    """Raise DecodeRefused for a frame that is larger than 8K."""
+    if max(width, height) > MAX_CLIP_SIDE or width * height > MAX_CLIP_PIXELS:
+        raise DecodeRefused(DecodeRefusal(reason="too_many_pixels", width=width, height=height))
+
+
+def time_limit_s(request: DecodeRequest) -> float:
+    """Return how many seconds the process may take that serves a request."""
+    return CLIP_TIME_LIMIT_S if isinstance(request, InspectClip | DecodeClip) else TIME_LIMIT_S
 
 
 def fit_longest_side(width: int, height: int, longest_side: int) -> tuple[int, int]:

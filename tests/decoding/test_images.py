@@ -99,7 +99,8 @@ def test_crashed_or_hung_decoder_is_a_refusal(tmp_path: Path, monkeypatch: pytes
     ]:
         monkeypatch.setattr(process, "_command", lambda script=script: [sys.executable, "-c", script])
         # Only the one that waits may meet the limit, however busy the machine is.
-        monkeypatch.setattr(process, "TIME_LIMIT_S", 0.2 if "wait" in script else 300.0)
+        limit_s = 0.2 if "wait" in script else 300.0
+        monkeypatch.setattr(process, "time_limit_s", lambda _request, limit_s=limit_s: limit_s)
         with pytest.raises(ImageError, match=words):
             inspect_image(path)
 

@@ -11,7 +11,7 @@ from qwendesk.decoding.protocol import InspectImage
 SHORT_LIMIT = """
 import sys
 import qwendesk.decoding.main as decoder
-decoder.TIME_LIMIT_S = 0.1
+decoder.time_limit_s = lambda _request: 0.1
 sys.exit(decoder.main(sys.argv[1:]))
 """
 

@@ -78,7 +78,8 @@ def test_x_server_is_for_tests_and_compiler_for_builds_only() -> None:
         return {need.debian_package for need in needs(purposes, "Linux")}
 
     assert "xvfb" not in packages("run")
-    assert {"xvfb", "libegl1"} <= packages("run", "test")
+    assert "ffmpeg" not in packages("run")
+    assert {"xvfb", "ffmpeg", "libegl1"} <= packages("run", "test")
     assert packages("build") == {"g++"}
 
 

@@ -44,7 +44,12 @@ _RUN = (
     # Debian leaves this part of Python out of its python3 package.
     Need("module", "ensurepip", f"python3.{sys.version_info.minor}-venv"),
 )
-_TEST = (Need("program", "Xvfb", "xvfb"), Need("program", "xdotool", "xdotool"))
+_TEST = (
+    Need("program", "Xvfb", "xvfb"),
+    Need("program", "xdotool", "xdotool"),
+    # Both of its programs. The app comes without it, and its users install it for video.
+    Need("program", "ffprobe", "ffmpeg"),
+)
 _BUILD = (Need("program", "c++", "g++"),)
 _VULKAN = (
     Need("program", "glslc", "glslc"),
