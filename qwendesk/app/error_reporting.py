@@ -67,8 +67,15 @@ def report_errors(window: "MainWindow", stop: Callable[[], None]) -> Callable[[]
 class LogFile(logging.FileHandler):
     """A log file that only this user can read."""
 
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line. logging itself would let the errors of opening the file end the app."""
+        try:
+            super().emit(record)
+        except OSError:
+            self.handleError(record)
+
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name is logging's
-        """Print the line where there is a console, without a traceback: it can't be written, as on a full disk."""
+        """Print the line where there is a console, without a traceback: the disk is full, or the folder read-only."""
         if sys.stderr is not None:
             print(self.format(record), file=sys.stderr)
 

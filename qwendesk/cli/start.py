@@ -3,6 +3,7 @@
 import argparse
 import os
 import signal
+import socket
 import subprocess
 
 import httpx2
@@ -11,6 +12,7 @@ import msgspec
 from qwendesk.cli.terminal import Interrupts, Terminal
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.json_decoding import decode_json
+from qwendesk.core.processes import serves_port
 from qwendesk.core.translation import tr
 from qwendesk.server.access import KEY_VARIABLE, read_keys
 from qwendesk.server.service import default_key_file
@@ -47,6 +49,13 @@ class _ModelList(msgspec.Struct):
 def _running_server(port: int) -> Target:
     """Return the server at a port of this PC. Raise QwenDeskError if QwenDesk doesn't serve there."""
     address, key = f"http://127.0.0.1:{port}", read_keys(default_key_file())[0].key
+    if _is_of_others(port):
+        sentence = tr(
+            "The program at {0} belongs to another user of this PC, so the key wasn't sent there. Choose another port "
+            "for your server, and name it with --port.",
+            address,
+        )
+        raise _no_server(sentence)
     try:
         answer = httpx2.get(
             f"{address}/v1/models", headers={"Authorization": f"Bearer {key}"}, timeout=_LONGEST_S, trust_env=False
@@ -64,6 +73,17 @@ def _running_server(port: int) -> Target:
     except (httpx2.HTTPError, httpx2.InvalidURL, msgspec.DecodeError) as error:
         raise _no_server(tr("{0} isn't QwenDesk's server. Name its port with --port.", address)) from error
     return Target(address, key, max((each.max_input_tokens for each in models), default=0) or USUAL_CONTEXT)
+
+
+def _is_of_others(port: int) -> bool:
+    """Return whether another user's process listens at a port. Any user can take one before the server does."""
+    if serves_port(port):
+        return False
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=_LONGEST_S):
+            return True
+    except OSError:
+        return False
 
 
 def _no_server(sentence: str) -> QwenDeskError:

@@ -102,7 +102,7 @@ class JsonFile(Generic[T]):
         try:
             self.write(value)
         except OSError as error:
-            _logger.warning("%s could not be written: %s", self.path, error)
+            _logger.warning("%s could not be written: %s", self.path, error.strerror or error)
 
     def _set_aside(self) -> Path | None:
         try:
@@ -181,5 +181,5 @@ class BackgroundWriter(Generic[T]):
             self._writing = None
 
     def _on_failed(self, error: OSError) -> None:
-        _logger.warning("%s could not be written: %s", self._file.path, error)
+        _logger.warning("%s could not be written: %s", self._file.path, error.strerror or error)
         self._failed(error)

@@ -39,6 +39,20 @@ def is_running(pid: int, started_s: float) -> bool:
         return False
 
 
+def serves_port(port: int) -> bool:
+    """Return whether a process of this user listens at a TCP port of this PC. Blocks for up to a second."""
+    own = psutil.Process().username()
+    for process in psutil.process_iter():
+        try:
+            if process.username() == own and any(
+                each.status == psutil.CONN_LISTEN and each.laddr.port == port for each in process.net_connections("tcp")
+            ):
+                return True
+        except (psutil.Error, OSError):
+            continue  # it has ended, or is another user's
+    return False
+
+
 def is_closed_pipe(error: OSError) -> bool:
     """Return True if a write failed because nobody reads the pipe any more. Windows has no error of its own for that.
 

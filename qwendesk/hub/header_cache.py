@@ -105,7 +105,7 @@ class HeaderCache:
         try:
             write_whole(self._file, msgspec.msgpack.encode(_StoredHeaders(_FORMAT, lasting)))
         except OSError as error:
-            _logger.warning("Headers of model files could not be stored: %s", error)
+            _logger.warning("%s could not be written: %s", self._file, error.strerror or error)
 
     def _summarize(self, path: Path, n_bytes: int, mtime_ns: int) -> HeaderSummary:
         try:

@@ -89,6 +89,15 @@ def import_files(
             return NotImported(tr("The drive is full. Free some space and try again."))
         if not path.name:
             return NotImported(tr("The model couldn't be imported: {0}.", reason_of(error, path)))
+        if any(Path(item.target).is_relative_to(path) or path.parent == Path(item.target).parent for item in items):
+            folder = path if path.is_dir() else path.parent
+            return NotImported(
+                tr(
+                    "QwenDesk can't write to {0}: {1}. Choose another folder for models, or make this one writable.",
+                    folder,
+                    reason_of(error, path),
+                )
+            )
         return NotImported(tr("{0} couldn't be imported: {1}.", path.name, reason_of(error, path)))
 
 

@@ -74,6 +74,8 @@ class DownloadsService:
         self._queue = DownloadQueue(self._state_file, network.hub, retry_policy=retry_policy)
         self._lock = contextlib.ExitStack()
         self._is_elsewhere = False
+        self._unwritable = ""
+        """Why the list of downloads can't be saved; "" if it can."""
         self.state = Observed(DownloadsState(is_offline=network.connection.is_offline))
         self._finished = Subscribers[DownloadItem]()
         self._changed = asyncio.Event()
@@ -86,9 +88,15 @@ class DownloadsService:
         return self._finished.add(callback)
 
     def start(self) -> None:
-        """Resume the downloads of the last session, unless the app is offline or another window runs them."""
-        make_folder(self._state_file.parent)
-        self._is_elsewhere = not self._lock.enter_context(locked(self._state_file))
+        """Resume the downloads of the last session, unless the app is offline or another window runs them.
+
+        Where the list of downloads can't be saved, none runs, and the rest of the app goes on.
+        """
+        try:
+            make_folder(self._state_file.parent)
+            self._is_elsewhere = not self._lock.enter_context(locked(self._state_file))
+        except OSError as error:
+            self._unwritable = error.strerror or str(error)
         loop = asyncio.get_running_loop()
 
         def on_change(_identity: str) -> None:
@@ -123,13 +131,13 @@ class DownloadsService:
         Raises HubError if the Hub doesn't list the file (offline, gated, denied, not found, ...), QwenDeskError if
         another window runs the downloads.
         """
-        self._refuse_elsewhere()
+        self._check_runs_here()
         plan = await self.plan(repo, path, with_mmproj=with_mmproj)
         folder = models_folder or Path(self._library.folders.models[0])
         return await asyncio.to_thread(self._queue.add, plan.files, folder)
 
     async def pause(self, identity: str) -> None:
-        self._refuse_elsewhere()
+        self._check_runs_here()
         await asyncio.to_thread(self._queue.pause, identity)
 
     async def resume(self, identity: str) -> None:
@@ -137,7 +145,7 @@ class DownloadsService:
 
         A file that has changed on the Hub is replaced by the present one. Raises HubError if it isn't there any more.
         """
-        self._refuse_elsewhere()
+        self._check_runs_here()
         item = self.state.value.item(identity)
         if item is not None and item.saved.trouble in _PLAN_ANEW:
             await self._replace(item.saved)
@@ -146,12 +154,12 @@ class DownloadsService:
 
     async def cancel(self, identity: str) -> None:
         """Remove the download from the list, and delete its unfinished files."""
-        self._refuse_elsewhere()
+        self._check_runs_here()
         await asyncio.to_thread(self._queue.cancel, identity)
 
     async def move(self, identity: str, step: int) -> None:
         """Move the download `step` places later in the order (earlier if negative), if there are so many."""
-        self._refuse_elsewhere()
+        self._check_runs_here()
         order = [item.saved.id for item in self.state.value.items]
         place = order.index(identity) + step if identity in order else -1
         if 0 <= place < len(order):
@@ -172,7 +180,18 @@ class DownloadsService:
             if item.saved.state == "paused":
                 await self.resume(item.saved.id)
 
-    def _refuse_elsewhere(self) -> None:
+    @property
+    def _runs_here(self) -> bool:
+        return not self._is_elsewhere and not self._unwritable
+
+    def _check_runs_here(self) -> None:
+        if self._unwritable:
+            sentence = tr(
+                "Downloads can't run, because QwenDesk can't write to {0}: {1}. Make it writable and restart QwenDesk.",
+                self._state_file.parent,
+                self._unwritable,
+            )
+            raise QwenDeskError(tr("Downloads can't run"), sentence)
         if self._is_elsewhere:
             sentence = tr(
                 "Another QwenDesk window runs the downloads. Use that window, or close it and restart this one."
@@ -192,7 +211,7 @@ class DownloadsService:
         self._queue.limit.set(connection.limit_bytes_per_s)
         if connection.is_offline:
             self._queue.hold()
-        elif before.is_offline and not self._is_elsewhere:
+        elif before.is_offline and self._runs_here:
             self._queue.start()
         elif msgspec.structs.replace(connection, limit_bytes_per_s=before.limit_bytes_per_s) != before:
             self._queue.reconnect()
@@ -206,7 +225,7 @@ class DownloadsService:
         self._connection = self._network.connection
         self._unsubscribes.append(self._network.connections.subscribe(self._on_connection))
         self._queue.limit.set(self._connection.limit_bytes_per_s)
-        if not self._connection.is_offline and not self._is_elsewhere:
+        if not self._connection.is_offline and self._runs_here:
             self._queue.start()
         guard = FailureGuard(_logger, "The downloads couldn't be followed")
         while True:
