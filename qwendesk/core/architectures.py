@@ -26,7 +26,7 @@ class Architecture(msgspec.Struct, frozen=True, kw_only=True):
     has_mrope: bool = False
     """True if RoPE rotates sections of each head: time, height, width."""
     has_yarn: bool = False
-    """True if model cards describe YaRN for contexts beyond the trained one."""
+    """True if YaRN reaches beyond the trained context: model cards describe it, or it was made for such models."""
     reads_table_lazily: bool = False
     """True if llama.cpp marks its table with TENSOR_READ_LAZY."""
     versions: tuple[str, ...] = ()
@@ -56,6 +56,8 @@ _ARCHITECTURES: Final[Mapping[str, Architecture]] = MappingProxyType(
         "qwen35moe": Architecture(attention="hybrid", has_mrope=True, has_yarn=True, versions=("3.8", "3.6", "3.5")),
         "qwen4exp": Architecture(attention="hybrid", has_mrope=True, reads_table_lazily=True, versions=("3.8",)),
         "gemma4": Architecture(reads_table_lazily=True),
+        # Llama, Mistral, SmolLM and many others: the plain RoPE in every layer for which YaRN was made.
+        "llama": Architecture(has_yarn=True),
     }
 )
 

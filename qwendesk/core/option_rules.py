@@ -199,7 +199,11 @@ def _context_length(options: LoadOptions, facts: ModelFacts) -> Iterator[Conflic
     else:
         yield Conflict(
             ("n_ctx", "rope_scaling"),
-            tr("The model was trained on {0} tokens. Choose a shorter context.", show_count(trained)),
+            tr(
+                "The model was trained on {0} tokens, and YaRN isn't known to work with it. Choose a shorter context, "
+                "or set RoPE scaling to yarn to try.",
+                show_count(trained),
+            ),
         )
 
 

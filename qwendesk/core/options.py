@@ -42,7 +42,7 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         Setting(
             "Context length", "--ctx-size",
             "How many tokens of text and pictures fit in one chat. Longer needs more memory. 0 chooses automatically. "
-            "Beyond the trained length, YaRN is used.",
+            "Beyond the trained length, YaRN is used if it works with the model.",
             _CONTEXT, unit="tokens", low=0, high=4_194_304, basic=True, ollama="num_ctx", vllm="--max-model-len",
         ),
     ] = 0
@@ -177,7 +177,7 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         Literal["auto", "none", "linear", "yarn"],
         Setting("RoPE scaling", "--rope-scaling",
                 "yarn extends the context beyond the trained length, but reduces quality in short chats. Auto uses it "
-                "only for a context that needs it.",
+                "only for a context that needs it, with models that it is known to work with.",
                 _CONTEXT),
     ] = "auto"
     rope_freq_base: Annotated[

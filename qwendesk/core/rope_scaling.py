@@ -18,7 +18,7 @@ _LONGEST_CONTEXT = 1_010_000
 
 
 def longest_context(architecture: str, trained: int) -> int:
-    """Return the most tokens of context, with YaRN where model cards describe it; 0 if `trained` is unknown (0)."""
+    """Return the most tokens of context, with YaRN where it is known to work; 0 if `trained` is unknown (0)."""
     if not architecture_named(architecture).has_yarn:
         return trained
     return max(trained, min(trained * _FACTORS[-1], _LONGEST_CONTEXT))

@@ -54,7 +54,7 @@ class OptionLimits(msgspec.Struct, frozen=True):
     n_ctx: int
     """Trained context length in tokens."""
     longest_ctx: int
-    """The longest context in tokens, with YaRN if the model's card describes it."""
+    """The longest context in tokens, with YaRN where it is known to work with the model."""
     n_layers: int
     has_experts: bool
     n_heads: int = 0

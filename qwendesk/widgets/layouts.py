@@ -207,6 +207,12 @@ class ResponsivePairLayout(WrappingLayout):
         self.addWidget(first)
         self.addWidget(second)
 
+    def set_least(self, least: int) -> None:
+        """Change the least width of the widget that takes the rest."""
+        if least != self._least:
+            self._least = least
+            self.invalidate()
+
     def expandingDirections(self) -> Qt.Orientation:
         return Qt.Orientation.Horizontal
 

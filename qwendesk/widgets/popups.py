@@ -5,7 +5,7 @@ import functools
 import logging
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QPainter, QPaintEvent
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QPainter, QPaintEvent, QShowEvent
 from PySide6.QtWidgets import (
     QFrame,
     QLabel,
@@ -24,7 +24,7 @@ from qwendesk.widgets.icons import pixmap
 from qwendesk.widgets.tab_order import refocus
 from qwendesk.widgets.theme_keeper import current_theme
 
-# Size of a submenu's arrow, and its distance from the edge, in logical pixels.
+# Size of a submenu's arrow, and its distance from the edge, as a menu's from the window's, in logical pixels.
 _ARROW, _EDGE = 14, 8
 
 
@@ -53,6 +53,18 @@ class Menu(QMenu):
             name = "left" if is_mirrored else "right"
             painter.drawPixmap(place, pixmap(name, color, _ARROW, self.devicePixelRatioF()))
         painter.end()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Keep the menu of a button at the window's right edge inside of the window."""
+        super().showEvent(event)
+        parent = self.parentWidget()
+        window = parent.window() if parent is not None else None
+        if window is None or window.windowType() is Qt.WindowType.Popup:
+            return  # a submenu, or a menu of a popover, which may be wider than that
+        inside = window.geometry().adjusted(_EDGE, 0, -_EDGE, 0)
+        too_far = min(self.geometry().right() - inside.right(), self.x() - inside.left())
+        if too_far > 0:
+            self.move(self.x() - too_far, self.y())
 
     def add_submenu(self, title: str, name: str) -> "Menu":
         """Add an empty submenu with this objectName and return it."""

@@ -68,8 +68,10 @@ def test_a_model_adds_conflicts() -> None:
     assert found.keys == ("n_ctx", "rope_scaling")
     assert "262,144" in found.sentence
     assert "1,010,000" in found.sentence
-    (other,) = conflicts(with_(n_ctx=262_145), moe_35b(architecture="llama"))
-    assert "YaRN" not in other.sentence
+    (other,) = conflicts(with_(n_ctx=262_145), moe_35b(architecture="gemma4"))
+    assert "YaRN isn't known to work with it" in other.sentence
+    assert conflicts(with_(n_ctx=262_145, rope_scaling="yarn"), moe_35b(architecture="gemma4")) == (), "as it says"
+    assert conflicts(with_(n_ctx=262_145), moe_35b(architecture="llama")) == ()
     (odd,) = conflicts(with_(type_k="q8_0"), moe_35b(key_length=80))
     assert odd.keys == ("type_k",)
 

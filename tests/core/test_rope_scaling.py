@@ -77,5 +77,7 @@ def test_only_families_with_yarn_reach_further() -> None:
     assert longest_context("qwen3", 40_960) == 163_840
     assert longest_context("qwen35", 1_010_000) == 1_010_000
     assert longest_context("qwen35", 2_000_000) == 2_000_000
-    assert longest_context("llama", TRAINED) == TRAINED
+    assert longest_context("llama", 8192) == 32_768
+    assert longest_context("gemma4", TRAINED) == TRAINED
+    assert longest_context("an architecture of tomorrow", TRAINED) == TRAINED
     assert longest_context("qwen35", 0) == 0

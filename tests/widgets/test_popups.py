@@ -151,3 +151,16 @@ def test_a_submenu_has_an_arrow_of_the_theme(holder: QWidget, keeper: ThemeKeepe
     assert keeper.theme["text_dim"].lower() in colours(more)
     assert keeper.theme["text_dim"].lower() not in colours(plain)
     menu.close()
+
+
+@pytest.mark.parametrize("x", [0, 200, 300])
+def test_a_menu_stays_inside_of_its_window(holder: QWidget, x: int) -> None:
+    holder.setGeometry(100, 50, 400, 300)
+    menu = Menu(holder)
+    menu.addAction("A value that is wider than its button")
+    menu.popup(holder.mapToGlobal(QPoint(x, 100)))
+    assert holder.geometry().contains(menu.geometry())
+    assert menu.x() <= 100 + max(x, 8)
+    if x == 0:
+        assert menu.x() == 100, "where there is room it stays below its button"
+    menu.close()

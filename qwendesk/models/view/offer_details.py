@@ -60,7 +60,7 @@ class OfferDetails(QFrame):
             said=tr("Test results and sources of {0}", offer.id), tip=tr("Compare all files, with quality and sources"),
         )  # fmt: skip
         why.clicked.connect(self.toggle_results)
-        left = _grid((tr("File"), self._file), (tr("Memory"), self._memory), (tr("Chat length"), self._length))
+        left = _grid((tr("File"), self._file), (tr("Memory"), self._memory), (tr("Context length"), self._length))
         right = _grid((tr("Speed"), self._speed), (tr("Good to know"), self._advice), (tr("Licence"), self._licence))
         right.addWidget(why, 3, 1, Qt.AlignmentFlag.AlignLeft)
         columns = EqualColumnsLayout(least=_LEAST_COLUMN, spacing=24)

@@ -226,6 +226,10 @@ class SettingRow(QFrame):
         else:
             self._editors.addWidget(widget, 0, Qt.AlignmentFlag.AlignVCenter)
 
+    def focus_editor(self) -> None:
+        """Focus the first widget of the editor, as the Tab key does."""
+        self._controls[0].setFocus(Qt.FocusReason.TabFocusReason)
+
     def put_unit(self) -> None:
         """Add the unit after the editor if the option has one."""
         if self.entry.setting.unit:

@@ -167,6 +167,7 @@ class NumberRow(TextRow):
         self.field.setAlignment(Qt.AlignmentFlag.AlignLeft)
         for button in self._word_buttons.values():
             self._editors.removeWidget(button)
+            self._controls.remove(button)
             button.deleteLater()
         self._word_buttons = {}
 

@@ -16,7 +16,7 @@ from qwendesk.core.translation import mark, tr
 from qwendesk.engines.pending_load import PendingLoad, PendingLoadService
 from qwendesk.engines.view.load_options import load_text
 from qwendesk.engines.view.load_options.memory_card import MemoryCard
-from qwendesk.engines.view.load_options.options_sheet import N_OPTIONS, OptionsSheet
+from qwendesk.engines.view.load_options.options_sheet import OptionsSheet
 from qwendesk.engines.view.load_options.panel_control import PanelControl, ReloadButton, VerdictLine
 from qwendesk.settings.service import SettingsService
 from qwendesk.widgets.bind import bind
@@ -144,7 +144,7 @@ class LoadPart(QWidget):
             self._sections[key] = widget_with(content)
         self._room = widget_with(column(self._reserve, rule(), spacing=0))
         options = button(
-            tr("All {0} options…", N_OPTIONS), "inspector.load.all",
+            tr("All options…"), "inspector.load.all",
             tip=tr("Search all options by their names, or by the flags of llama.cpp, Ollama or vLLM"),
         )  # fmt: skip
         options.clicked.connect(lambda _checked=False: self.show_options())

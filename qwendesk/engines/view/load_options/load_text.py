@@ -70,6 +70,12 @@ class PanelChoice(NamedTuple):
     changes: Mapping[str, Any]
     more: str = ""
     """What a menu says beside it."""
+    kind: str = ""
+    """What the engine calls it, which the menu and the field say behind the words."""
+
+    @property
+    def text_with_kind(self) -> str:
+        return tr("{0} · {1}", self.text, self.kind) if self.kind else self.text
 
 
 class Control(NamedTuple):
@@ -125,7 +131,7 @@ def _control(
     if chosen == 0:
         text = tr("Auto · {0}", auto) if auto else tr("Auto")
     else:
-        text = custom if chosen < 0 else choices[chosen].text
+        text = custom if chosen < 0 else choices[chosen].text_with_kind
     return Control(key, label, choices, chosen, text, note)
 
 
@@ -141,7 +147,7 @@ def _length_control(requested: LoadOptions, pending: PendingLoad) -> Control:
     if not note and n_ctx:
         note = tr("About {0}. Longer needs more memory.", pages_text(n_ctx))
     return _control(
-        requested, "n_ctx", tr("Chat length"), (PanelChoice(tr("Auto"), {"n_ctx": 0}), *choices),
+        requested, "n_ctx", tr("Context length"), (PanelChoice(tr("Auto"), {"n_ctx": 0}), *choices),
         auto=show_tokens(n_ctx) if n_ctx else "", custom=length_text(requested.n_ctx), note=note,
     )  # fmt: skip
 
@@ -188,17 +194,17 @@ def _placement_control(requested: LoadOptions, pending: PendingLoad) -> Control:
 
 def _cache_control(requested: LoadOptions, pending: PendingLoad) -> Control:
     """Return the control of the KV cache's types. The guide's page about options has what is reported of each."""
-    words = {"f16": tr("Exact"), "q8_0": tr("Half the size"), "q4_0": tr("A quarter")}
-    choices = tuple(PanelChoice(text, {"type_k": kind, "type_v": kind}, kind) for kind, text in words.items())
+    words = {"f16": tr("Exact"), "q8_0": tr("Half size"), "q4_0": tr("Quarter size")}
+    choices = tuple(PanelChoice(text, {"type_k": kind, "type_v": kind}, kind=kind) for kind, text in words.items())
     now, decided = (requested.type_k, requested.type_v), pending.decided
     taken = (decided.type_k, decided.type_v) if decided is not None else now
-    auto = words.get(taken[0], taken[0]) if taken[0] == taken[1] else ""
+    auto = words.get(taken[0], "") if taken[0] == taken[1] else ""
     notes = {
         "q8_0": tr("The KV cache in 8 bits. Small mistakes in formulas are reported in very long chats."),
         "q4_0": tr("The KV cache in 4 bits, for very long chats. Answers get a little less exact."),
     }
     saved = _saved_by_half(pending.plan) if taken == ("f16", "f16") else 0
-    size = tr("The KV cache. “Half the size” saves {0} and costs little accuracy.", show_bytes(saved)) if saved else ""
+    size = tr("The KV cache. “Half size” saves {0} and costs little accuracy.", show_bytes(saved)) if saved else ""
     note = size or (notes.get(taken[0], "") if taken[0] == taken[1] else "") or tr("The KV cache.")
     return _control(
         requested, "type_k", tr("Chat memory"),

@@ -64,11 +64,11 @@ class OptionsSheet(Dialog):
         parent: QWidget,
         key: str = "",
     ) -> None:
-        """`key` is an option whose group is shown first; without it, all are."""
+        """`key` is an option whose group is shown first, with the focus in it; without it, all are, to search."""
         super().__init__(parent)
         self._service, self._settings, self._answer_options = service, settings, answer_options
         self.setObjectName(_PREFIX)
-        title = tr("All {0} options", N_OPTIONS)
+        title = tr("All options")
         self.setWindowTitle(title)
         self.setAccessibleName(title)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -93,9 +93,11 @@ class OptionsSheet(Dialog):
         bind(self, settings.state, lambda _options: self._show_reserve())
         bind(self, service.state, self._show_pending)
         bind(self, answer_options, lambda _options: self._show_command(service.pending))
+        self._sought = key
         if key:
             self._groups.setCurrentRow(list(self._counts).index(table(LoadOptions)[key].setting.section))
-        self._search.setFocus()
+        else:
+            self._search.setFocus()
         self._build.start(self._add_rows)
 
     @property
@@ -194,7 +196,11 @@ class OptionsSheet(Dialog):
                 self._table_column.addWidget(made)
                 self._show_value(entry.key, self._service.pending)
                 self._filter()
+                if entry.key == self._sought:
+                    made.focus_editor()
                 yield
+        if self._sought:
+            self._table.ensureWidgetVisible(self._rows[self._sought])
 
     def _make_row(self, entry: Entry) -> SettingRow:
         made, key = make_row(entry, _PREFIX, in_table=True), entry.key

@@ -14,8 +14,8 @@ from qwendesk.widgets.popups import Menu
 from qwendesk.widgets.tasks import window_tasks
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
-# Least widths of the field and of the label beside it, in pixels at the normal text size.
-_FIELD, _LABEL = 168, 110
+# Least width of the field, and the arrow's side and distance, in pixels at the normal text size.
+_FIELD, _ARROW, _ARROW_GAP = 152, 24, 2
 
 
 class PanelControl(QWidget):
@@ -31,17 +31,16 @@ class PanelControl(QWidget):
         super().__init__()
         self._name, self._control = name, Control("", "", (), -1, "", "")
         self._label = label(kind="strong", name=f"{name}.label", wraps=True)
-        self._undo = IconButton("undo", size=14, side=28)
+        self._undo = IconButton("undo", size=14, side=_ARROW)
         self._undo.clicked.connect(self._on_undo)
         self.field = ChevronButton()
         self.field.setProperty("leading", "true")
         self._menu = Menu(self)
         self.field.clicked.connect(self._open_menu)
         self._note = paragraph(kind="small", name=f"{name}.note")
-        head = ResponsivePairLayout(
-            widget_with(row(self._label, self._undo, STRETCH, spacing=4)), self.field, least=current_theme().px(_LABEL)
-        )
-        self.setLayout(column(head, self._note, spacing=4))
+        name_part = widget_with(row(self._label, self._undo, STRETCH, spacing=_ARROW_GAP))
+        self._head = ResponsivePairLayout(name_part, self.field, least=0)
+        self.setLayout(column(self._head, self._note, spacing=4))
         self._scale()
         app_theme().follow(self, self._scale)
 
@@ -55,6 +54,7 @@ class PanelControl(QWidget):
             self._undo, f"{self._name}.undo", tr("Undo: {0}", control.label), tr("Reset to default: {0}", tr("Auto"))
         )
         self._undo.setVisible(is_changed)
+        self._fit_label()
         self._note.setText(control.note)
         self._note.setVisible(bool(control.note))
 
@@ -65,7 +65,8 @@ class PanelControl(QWidget):
     def _open_menu(self) -> None:
         self._menu.clear()
         for number, choice in enumerate(self._control.choices):
-            text = tr("{0} · {1}", choice.text, choice.more) if choice.more else choice.text
+            text = choice.text_with_kind
+            text = tr("{0} · {1}", text, choice.more) if choice.more else text
             action = self._menu.addAction(text)
             action.setObjectName(f"{self._name}.{number}")
             action.setCheckable(True)
@@ -79,6 +80,12 @@ class PanelControl(QWidget):
 
     def _scale(self) -> None:
         self.field.setMinimumWidth(current_theme().px(_FIELD))
+        self._fit_label()
+
+    def _fit_label(self) -> None:
+        """Keep the label in one line: where it has no room beside the field, the field is below it."""
+        arrow = 0 if self._undo.isHidden() else self._undo.sizeHint().width() + _ARROW_GAP
+        self._head.set_least(self._label.fontMetrics().horizontalAdvance(self._label.text()) + arrow)
 
 
 class VerdictLine(QWidget):

@@ -6,12 +6,14 @@ from pathlib import Path
 import msgspec
 import pytest
 from PIL import Image
-from PySide6.QtCore import QMimeData, Qt, QUrl
+from PySide6.QtCore import QEvent, QMimeData, QObject, Qt, QUrl
 from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
 
+from qwendesk.chat.view.composer.composer_text import ComposerText
 from qwendesk.chat.view.thread.pictures.picture_viewer import PictureViewer
 from qwendesk.core.paths import cache_folder
 from qwendesk.engine.protocol import RequestFailed
+from qwendesk.widgets.theme_keeper import ThemeKeeper
 from tests.decoding.hostile_files import png_claiming, sparse_file
 from tests.fakes.engine import DEMO_REPORT, FakeEngineClient
 from tests.window_desk import Desk, files_mime, image_mime
@@ -177,3 +179,31 @@ async def test_thumbnail_of_a_question_survives_a_removed_file(desk: Desk, shape
     image = question.grab().toImage()
     colours = {image.pixelColor(x, 60).name() for x in range(0, image.width(), 4)}
     assert "#d62424" in colours
+
+
+class Paints(QObject):
+    """Counts how often a widget is painted."""
+
+    def __init__(self, widget: QWidget) -> None:
+        super().__init__(widget)
+        self.count = 0
+        widget.installEventFilter(self)
+
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt names it
+        self.count += event.type() is QEvent.Type.Paint
+        return False
+
+
+def test_the_hint_says_at_once_what_the_loaded_model_takes(keeper: ThemeKeeper) -> None:
+    """Qt doesn't paint a placeholder that changes, so the hint of the model before stayed until the next action."""
+    field = ComposerText()
+    field.show()
+    QApplication.processEvents()
+    paints = Paints(field.viewport())
+    for can_see in (False, True):
+        before = paints.count
+        field.show_vision(can_see=can_see)
+        QApplication.processEvents()
+        assert ("a picture" in field.placeholderText()) is can_see
+        assert paints.count > before
+    field.deleteLater()

@@ -75,12 +75,12 @@ async def test_the_longest_chat_is_what_yarn_reaches_and_says_the_cost(desk: Ins
 
 async def test_chat_memory_sets_both_types_of_the_cache(desk: InspectorDesk, model: Path) -> None:
     await desk.open(model)
-    assert desk.text_of("inspector.load.type_k") == "Auto · Half the size", "so that the longest chat fits"
+    assert desk.text_of("inspector.load.type_k") == "Auto · Half size", "so that the longest chat fits"
     desk.choices("type_k")["Exact · f16"].trigger()
     requested = desk.parts.services.pending_load.pending.requested
     assert requested is not None
     assert (requested.type_k, requested.type_v) == ("f16", "f16")
-    assert desk.text_of("inspector.load.type_k") == "Exact"
+    assert desk.text_of("inspector.load.type_k") == "Exact · f16"
     await desk.until(lambda: "saves" in desk.text_of("inspector.load.type_k.note"))
 
 

@@ -44,9 +44,15 @@ def control(shown: PendingLoad, key: str) -> load_text.Control:
 def test_a_mixture_model_on_a_small_card_is_asked_four_questions() -> None:
     found = load_text.controls(pending())
 
-    assert [each.label for each in found] == ["Chat length", "Memory for the model", "Chat memory", "Pictures"]
+    assert [each.label for each in found] == ["Context length", "Memory for the model", "Chat memory", "Pictures"]
     assert all(each.chosen == 0 and each.text.startswith("Auto · ") for each in found)
     assert control(pending(), "n_gpu_layers").text == "Auto · GPU + RAM"
+
+
+def test_auto_names_nothing_while_a_conflict_keeps_it_undecided() -> None:
+    undecided = msgspec.structs.replace(pending(), plan=None, planned_for=None)
+
+    assert [each.text for each in load_text.controls(undecided)] == ["Auto"] * 4
 
 
 def test_what_the_model_or_the_pc_cannot_have_is_not_asked() -> None:
@@ -71,7 +77,7 @@ def test_what_the_model_or_the_pc_cannot_have_is_not_asked() -> None:
         ({"n_ctx": 400_000}, "n_ctx", "400,000"),
         ({"n_gpu_layers": "all", "n_cpu_moe": 40}, "n_gpu_layers", "Experts in RAM"),
         ({"n_cpu_moe": 12}, "n_gpu_layers", "Set by hand"),
-        ({"type_k": "q8_0", "type_v": "q8_0"}, "type_k", "Half the size"),
+        ({"type_k": "q8_0", "type_v": "q8_0"}, "type_k", "Half size · q8_0"),
         ({"type_k": "q8_0"}, "type_k", "q8_0 / auto"),
         ({"vision": "off"}, "vision", "Off"),
     ],

@@ -71,6 +71,17 @@ async def test_auto_is_a_word_and_a_number_is_the_users(desk: InspectorDesk, mod
     assert field.placeholderText() == "Auto"
 
 
+async def test_opened_for_an_option_it_has_the_focus_there(desk: InspectorDesk, model: Path) -> None:
+    await desk.open(model)
+    for key, name in (("n_ctx", "options.context.n_ctx"), ("n_gpu_layers", "options.gpu.n_gpu_layers")):
+        desk.choices(key)["Set exactly…"].trigger()
+        await desk.sheet_built()
+        await desk.until(desk.find(name, QWidget).hasFocus)
+        assert desk.text_of(f"{name}.label")
+        desk.click("options.done")
+        await desk.until(lambda: not desk.has("options"))
+
+
 async def test_flags_are_shown_on_request(desk: InspectorDesk, model: Path) -> None:
     await desk.open(model)
     await desk.open_sheet()
