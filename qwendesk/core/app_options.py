@@ -111,6 +111,16 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
             high=1_000,
         ),
     ] = 8
+    ffmpeg_folder: Annotated[
+        str,
+        Setting(
+            "ffmpeg folder",
+            "",
+            "Folder with the programs ffmpeg and ffprobe, which open video files. If empty, they are looked for where "
+            "programs are installed. Animated GIF, WebP and PNG pictures open without them.",
+            _CHATS,
+        ),
+    ] = ""
     offline: Annotated[
         bool,
         Setting(

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from qwendesk.core.clip_sampling import FramePlan
 from qwendesk.core.conversation import Answer
 from qwendesk.core.file_names import quant_in_name
 from qwendesk.core.messages import DocumentPart
@@ -11,7 +12,7 @@ from qwendesk.core.paths import is_demo
 from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.core.text_decoding import ENCODINGS
 from qwendesk.core.translation import tr, tr_n
-from qwendesk.core.units import show_elapsed, show_rate, show_tokens
+from qwendesk.core.units import show_duration, show_elapsed, show_rate, show_tokens
 from qwendesk.engine.protocol import UNKNOWN_PROGRAM, LoadReport, PictureCost, ServedBy
 from qwendesk.engine.state import EngineState, Phase
 
@@ -175,6 +176,12 @@ def picture_text(cost: PictureCost, n_ctx: int) -> str:
     """Return the size and cost of a picture: "1024×768 → 788 tokens, 1.2% of context"."""
     size = f"{cost.width}×{cost.height}"
     return tr("{0} → {1}", size, share_text(cost.tokens, n_ctx))
+
+
+def clip_text(plan: FramePlan, duration_s: float, n_ctx: int) -> str:
+    """Return what a part of a clip costs: "24 s → 24 frames → 6,200 tokens, 9.0% of context"."""
+    frames = tr_n("{0} frame", "{0} frames", len(plan.times))
+    return tr("{0} → {1} → {2}", show_duration(duration_s), frames, share_text(plan.tokens, n_ctx))
 
 
 def share_text(tokens: int, n_ctx: int) -> str:

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from qwendesk.core.clip_sampling import FramePlan
 from qwendesk.core.conversation import Answer
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.options import LoadOptions
@@ -63,6 +64,11 @@ def test_texts_about_thinking_and_pictures() -> None:
     assert (
         display_texts.picture_text(PictureCost("x", 1024, 768, 788), 65_536) == "1024×768 → 788 tokens, 1.2% of context"
     )
+
+
+def test_a_clip_says_what_it_costs() -> None:
+    plan = FramePlan(tuple(second + 0.5 for second in range(24)), 928, 512, 6_200)
+    assert display_texts.clip_text(plan, 24.0, 68_000) == "24 s → 24 frames → 6,200 tokens, 9.1% of context"
 
 
 def test_context_is_that_of_the_last_answer() -> None:
