@@ -42,13 +42,16 @@ class Animation:
         end_s, shown = 0.0, None
         for frame, duration_s in self._decoded():
             end_s += duration_s
-            shown = frame
-            if not wanted or wanted[0] >= end_s:
+            if not wanted:
+                return
+            if wanted[0] >= end_s:
+                shown = frame.copy()  # perhaps the last one: an image whose next frame is damaged has none
                 continue
             picture = _opaque(frame, size)
             while wanted and wanted[0] < end_s:
                 del wanted[0]
                 yield picture
+            shown = picture
         if shown is not None and wanted:
             yield from itertools.repeat(_opaque(shown, size), len(wanted))
 

@@ -147,9 +147,10 @@ class Video:
         step = Fraction(times[1] - times[0]).limit_denominator(10_000) if len(times) > 1 else Fraction(1)
         start_s = times[0] + _ROUNDING_S
         margin_s = min(_SEEK_MARGIN_S.get(self._demuxer, 0.0), start_s)
-        # Of each time, the last frame before it: with "up", a frame counts from the next wanted time on.
-        rate = f"fps=fps={1 / step}:start_time=0:round=up"
-        filters = [f"setpts=PTS-{margin_s:.6f}/TB", rate]
+        # Of each time, the last frame before it: with "up", a frame counts from the next wanted time on. What a clip
+        # lacks at its beginning, ffmpeg fills. (Not by the filter's `start_time`: ffmpeg makes new filters where the
+        # size of the frames changes, and they would begin there again.)
+        filters = [f"setpts=PTS-{margin_s:.6f}/TB", f"fps=fps={1 / step}:round=up", "trim=start=0"]
         if self._stream.field_order in ("tt", "bb", "tb", "bt") and min(self._stream.width, self._stream.height) >= 16:
             filters.insert(0, "yadif=deint=interlaced")
         yield from self._decoded(start_s - margin_s, filters, ("-frames:v", str(len(times))), size)
@@ -252,14 +253,14 @@ class _Program:
     def ended(self) -> tuple[bool, str]:
         """Wait for the end, and return whether the program succeeded, and its first error message.
 
-        Raise DecodeRefused if it crashed or was killed.
+        Raise DecodeRefused if it crashed, was killed, or failed for lack of memory.
         """
         status = self._process.wait()
         self._reader.join()
         said = self._said.decode("utf-8", "replace")
+        if status and _NO_MEMORY in said:
+            raise DecodeRefused(DecodeRefusal(reason="out_of_memory"))
         if status < 0 or status & 0xF000_0000 == _NTSTATUS_ERROR:
-            if _NO_MEMORY in said:
-                raise DecodeRefused(DecodeRefusal(reason="out_of_memory"))
             raise DecodeRefused(DecodeRefusal(reason="crashed", detail=f"exit status {status}"))
         return status == 0, said
 

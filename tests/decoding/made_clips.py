@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from qwendesk.decoding.clips import ClipError, clip_facts, clip_frames
 from qwendesk.decoding.ffmpeg import Ffmpeg, find_ffmpeg
 
 FFMPEG = find_ffmpeg()
@@ -93,3 +94,14 @@ def colours_of(pngs: Sequence[bytes]) -> list[str]:
 def corners(image: Image.Image) -> list[str]:
     """The colours of the four quarters, row by row."""
     return [colour_at(image, x, y) for y in (0.25, 0.75) for x in (0.25, 0.75)]
+
+
+def refused(path: Path, kind: str) -> str:
+    """The sentence with which a file is refused, the same for its facts and its frames."""
+    with pytest.raises(ClipError) as of_facts:
+        clip_facts(path, ffmpeg())
+    with pytest.raises(ClipError) as of_frames:
+        clip_frames(path, (0.5, 1.5), 32, ffmpeg())
+    assert of_facts.value.kind == of_frames.value.kind == kind
+    assert of_facts.value.sentence == of_frames.value.sentence
+    return of_frames.value.sentence
