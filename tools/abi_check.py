@@ -15,12 +15,13 @@ import ctypes
 import importlib
 import importlib.util
 import os
+import re
 import sys
 import tarfile
 import tempfile
 import types
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,11 @@ from tools.setup.project import ROOT, SetupError
 
 TABLES = ROOT / "resources" / "engine_abi"
 _WORKER = ROOT / "qwendesk" / "engine" / "worker"
+_MEASUREMENT = _WORKER / "stream.py"
 _PACKAGE = "llama_cpp"
+_GGML_FUNCTION = re.compile(r"ggml_[a-z0-9_]*[a-z0-9]")
 _MODULES = ("llama_cpp", "mtmd_cpp", "llama_cpp_ext")
+_FULL_MODULES = [f"{_PACKAGE}.{name}" for name in _MODULES]
 # The worker makes arrays of them in a layout of its own: a numpy type and a class (logits.py, params.py).
 _FIXED = ("llama_token_data", "llama_model_tensor_buft_override")
 # Constants that the worker has as numbers, because the binding lacks them or an option names them (params.py,
@@ -73,19 +77,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
 
 
-def used_names() -> tuple[set[str], set[str]]:
-    """Return what the worker's modules take from the binding, and which of ggml's functions they call."""
+def used_names(files: Iterable[Path] = tuple(_WORKER.rglob("*.py"))) -> tuple[set[str], set[str]]:
+    """Return what the worker's modules take from the binding, and which of ggml's functions they call.
+
+    The binding has none of ggml: they are fields of a protocol (devices.py) or keys of a table (stream.py), so that
+    every name that is spelled like one counts.
+    """
     from_binding, of_ggml = set(), set()
-    for file in sorted(_WORKER.glob("*.py")):
+    for file in files:
         nodes = tuple(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
         bindings = {alias.asname or alias.name for node in nodes for alias in _binding_imports(node)}
         for node in nodes:
             match node:
-                case ast.Attribute(value=ast.Name(id=name), attr=attribute) if name in bindings:
+                case ast.Attribute(value=value, attr=attribute) if _root(value) in bindings:
                     from_binding.add(attribute)
-                case ast.AnnAssign(target=ast.Name(id=name)) if name.startswith("ggml_"):
+                case ast.ImportFrom(module=module, names=names) if module in _FULL_MODULES:
+                    from_binding |= {alias.name for alias in names}
+                case (
+                    ast.Attribute(attr=name) | ast.AnnAssign(target=ast.Name(id=name)) | ast.Constant(value=str(name))
+                ) if _GGML_FUNCTION.fullmatch(name):
                     of_ggml.add(name)
     return from_binding, of_ggml
+
+
+def optional_names() -> set[str]:
+    """Return ggml's functions that the worker calls in the measurement of the RAM's speed alone."""
+    others = (file for file in _WORKER.rglob("*.py") if file != _MEASUREMENT)
+    return used_names([_MEASUREMENT])[1] - used_names(others)[1]
 
 
 def binding_problems(folder: Path, declared: Declarations) -> tuple[int, list[str]]:
@@ -145,8 +163,11 @@ def _write(release: str, declared: Declarations, libraries: Path | None) -> Path
     lost = of_ggml - functions
     constants = {name for name in {*from_binding, *_AS_NUMBERS} if name in declared.constants}
     lost |= {*_AS_NUMBERS} - constants
-    structs = {name for name in {*from_binding, *_FIXED} if name in declared.structs}
-    structs |= {name for each in functions for name in _structs_in(declared.functions[each])}
+    optional = optional_names() & functions
+    needed = {name for each in functions - optional for name in _structs_in(declared.functions[each])}
+    needed |= {name for name in {*from_binding, *_FIXED} if name in declared.structs}
+    structs = needed | {name for each in optional for name in _structs_in(declared.functions[each])}
+    optional |= structs - needed
     structs |= {f"{name}.value" for name in structs if f"{name}.value" in declared.structs}
     if lost:
         raise SetupError(f"The headers lack {', '.join(sorted(lost))}.")
@@ -155,6 +176,7 @@ def _write(release: str, declared: Declarations, libraries: Path | None) -> Path
         functions=dict.fromkeys(sorted(functions), Signature("", ())),
         structs=dict.fromkeys(sorted(structs), msgspec.UNSET),  # type: ignore[arg-type]
         fixed=_FIXED,
+        optional=tuple(sorted(optional)),
         constants=dict.fromkeys(sorted(constants), 0),
     )
     abi = declared.abi(release, empty)
@@ -224,6 +246,13 @@ def _declared_in(folder: Path, *, is_whole: bool) -> Declarations:
             print(f"Not compared, because llama-ext.h isn't installed: {', '.join(lacking)}.")
             declared.functions.update(lacking)
     return declared
+
+
+def _root(node: ast.expr) -> str:
+    """Return "a" for a.b.c; "" for what isn't a name."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _binding_imports(node: ast.AST) -> Iterator[ast.alias]:

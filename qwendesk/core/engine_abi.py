@@ -66,6 +66,8 @@ class EngineAbi(msgspec.Struct, frozen=True, kw_only=True):
     structs: Mapping[str, StructLayout]
     fixed: tuple[str, ...] = ()
     """Structs that are passed by pointer, but of which the worker makes arrays in a layout of its own."""
+    optional: tuple[str, ...] = ()
+    """Functions and structs that one measurement alone needs: an engine without them is used, but not measured so."""
     constants: Mapping[str, int]
     """Values of enums, and other constants, whose numbers the worker relies on."""
     defaults: Mapping[str, Mapping[str, Default]] = {}
@@ -130,7 +132,8 @@ class AbiReport(msgspec.Struct, frozen=True):
     problems: tuple[Difference, ...] = ()
     """Why it can't be used."""
     notes: tuple[Difference, ...] = ()
-    """Differences that do no harm: fields added at the end of a struct passed by pointer, and other defaults."""
+    """Differences that do no harm: fields added at the end of a struct passed by pointer, other defaults, and what only
+    a measurement needs."""
 
     @property
     def fits(self) -> bool:
@@ -157,16 +160,18 @@ def check_abi(known: EngineAbi, found: EngineAbi) -> AbiReport:
 
     Every function must be there with the same types, and every constant with the same value. A struct in `known.exact`
     must have the same layout. To any other, fields may have been added at its end: the worker takes its size from
-    `found` and leaves them zero. Defaults may differ, as long as they are possible values.
+    `found` and leaves them zero. Defaults may differ, as long as they are possible values. What is in `known.optional`
+    may differ in any way (`has_optional`).
     """
     problems: list[Difference] = []
     notes: list[Difference] = []
     for name, signature in known.functions.items():
         other = found.functions.get(name)
+        differences = notes if name in known.optional else problems
         if other is None:
-            problems.append(Difference("missing", name))
+            differences.append(Difference("missing", name))
         elif other != signature:
-            problems.append(Difference("signature", name, str(signature), str(other)))
+            differences.append(Difference("signature", name, str(signature), str(other)))
     for name, value in known.constants.items():
         if name not in found.constants:
             problems.append(Difference("missing", name))
@@ -174,16 +179,25 @@ def check_abi(known: EngineAbi, found: EngineAbi) -> AbiReport:
             problems.append(Difference("value", name, str(value), str(found.constants[name])))
     exact = known.exact
     for name, layout in known.structs.items():
+        is_optional = name in known.optional
         if name not in found.structs:
-            problems.append(Difference("missing", name))
+            (notes if is_optional else problems).append(Difference("missing", name))
             continue
-        differences = _layout_differences(name, layout, found.structs[name])
+        changes = _layout_differences(name, layout, found.structs[name])
         may_grow = name not in exact and _is_longer(layout, found.structs[name])
-        (notes if may_grow else problems).extend(differences)
+        (notes if may_grow or is_optional else problems).extend(changes)
     for name in known.defaults.keys() & found.defaults.keys():
         for difference, is_possible in _default_differences(known, found, name):
             (notes if is_possible else problems).append(difference)
     return AbiReport(found.release, known.release, tuple(problems), tuple(notes))
+
+
+def has_optional(known: EngineAbi, found: EngineAbi) -> bool:
+    """Return whether an engine has everything in `known.optional` as the worker knows it."""
+    return all(
+        found.functions.get(name) == known.functions.get(name) and found.structs.get(name) == known.structs.get(name)
+        for name in known.optional
+    )
 
 
 def check_against_all(known: Sequence[EngineAbi], found: EngineAbi) -> AbiReport:

@@ -55,6 +55,7 @@ class Declarations(msgspec.Struct):
             functions={name: self.functions[name] for name in known.functions if name in self.functions},
             structs={name: self.structs[name] for name in known.structs if name in self.structs},
             fixed=known.fixed,
+            optional=known.optional,
             constants={name: self.constants[name] for name in known.constants if name in self.constants},
         )
 

@@ -15,6 +15,7 @@ from qwendesk.core.engine_abi import (
     check_abi,
     check_against_all,
     encode_abi,
+    has_optional,
     known_abis,
     read_abi,
 )
@@ -148,6 +149,26 @@ def test_a_struct_passed_by_pointer_may_get_a_field_at_its_end(headers: str) -> 
     assert [note.sentence for note in report.notes] == ["The field mtmd_input_text.novel of type int64 was added."]
     layout = found_in(text).structs["mtmd_input_text"]
     assert (layout.size, layout.fields[-1].offset) == (32, 24)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "new"),
+    [
+        (r"\bggml_flash_attn_ext\b", "ggml_flash_attn_novel"),
+        (r"(ggml_row_size)\s*\([^)]*\)", r"\1(double)"),
+        (r"(struct\s+ggml_init_params\s*\{)", r"\1 int64_t novel;"),
+        (r"struct\s+ggml_init_params\b", "struct ggml_novel_params"),
+    ],
+    ids=["a function is gone", "a function takes something else", "a struct is longer", "a struct is gone"],
+)
+def test_what_only_a_measurement_needs_refuses_no_engine(headers: str, pattern: str, new: str) -> None:
+    found = found_in(re.sub(pattern, new, headers))
+    report = check_abi(PIN, found)
+
+    assert report.fits
+    assert report.notes
+    assert not has_optional(PIN, found)
+    assert has_optional(PIN, found_in(headers))
 
 
 def test_a_changed_struct_passed_by_value_fits_once_its_table_is_known(headers: str) -> None:

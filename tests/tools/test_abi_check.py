@@ -1,5 +1,6 @@
 """`python -m tools.abi_check`: the pinned release fits, and its table has what the worker's code uses."""
 
+import ctypes
 import subprocess
 import sys
 import tarfile
@@ -8,14 +9,12 @@ from pathlib import Path
 import pytest
 
 from qwendesk.core.engine_abi import known_abis, read_abi
-from qwendesk.engine.worker import devices, log, params
+from qwendesk.engine.worker import devices, log, mtp_head, params, stream
 from tests.engines.made_headers import headers_of
-from tools.abi_check import used_names
+from tools.abi_check import _kind_in_binding, _kind_in_header, optional_names, used_names
 
 ROOT = Path(__file__).parents[2]
 PIN = known_abis()[0]
-# Types and variables of the binding; pointers to opaque structs have no layout.
-_NOT_IN_TABLE = ("_p", "_p_ctypes", "_callback", "_lib", "__file__", "llama_token", "llama_pos", "get")
 
 
 def check(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -26,11 +25,58 @@ def check(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_table_has_everything_that_the_worker_uses() -> None:
+    """What else it takes from the binding are pointers to structs without a layout, and types of callbacks."""
     from_binding, of_ggml = used_names()
 
     known = {*PIN.functions, *PIN.structs, *PIN.constants}
-    assert {name for name in from_binding if not name.endswith(_NOT_IN_TABLE)} - known == set()
+    assert {name for name in from_binding if _is_of_c(name)} - known == set()
     assert of_ggml - known == set()
+    assert {"llama_decode", "llama_sampler_init_top_p", "mtmd_tokenize", "ggml_flash_attn_ext"} <= known
+
+
+def _is_of_c(name: str) -> bool:
+    """Whether the binding has it from the library or its headers: a function, a struct or a constant."""
+    values = [getattr(module, name) for module in (params.C, params.mtmd_cpp, mtp_head.X) if hasattr(module, name)]
+    return any(isinstance(value, int | ctypes._CFuncPtr) or hasattr(value, "_fields_") for value in values)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import llama_cpp.llama_cpp as C\nC.llama_novel(1)",
+        "import llama_cpp\nllama_cpp.llama_cpp.llama_novel(1)",
+        "from llama_cpp import mtmd_cpp as M\nuse(M.llama_novel)",
+        "from llama_cpp import mtmd_cpp\nmtmd_cpp.llama_novel",
+        "from llama_cpp.llama_cpp import llama_novel as other",
+        "class Library:\n    ggml_novel: Function",
+        "TABLE = {'ggml_novel': (int, int)}",
+        "library.ggml_novel(1)",
+    ],
+)
+def test_a_call_is_found_however_it_is_written(code: str, tmp_path: Path) -> None:
+    file = tmp_path / "novel.py"
+    file.write_text(code, encoding="utf-8")
+
+    from_binding, of_ggml = used_names([file])
+
+    assert (from_binding | of_ggml) & {"llama_novel", "ggml_novel"}
+
+
+def test_the_measurements_own_calls_have_the_types_of_the_headers() -> None:
+    """They are optional: an engine that has them otherwise is used, and measures nothing (stream.py)."""
+    assert optional_names() <= {*PIN.optional} <= {*stream._SIGNATURES, "ggml_init_params"}
+    for name, kinds in stream._SIGNATURES.items():
+        signature = PIN.functions[name]
+        declared = [_kind_in_header(each) for each in (signature.result, *signature.parameters)]
+        assert [_kind_in_binding(kind) for kind in kinds] == [
+            "_Params" if kind == "ggml_init_params" else kind for kind in declared
+        ], name
+    layout = PIN.structs["ggml_init_params"]
+    own = stream._Params
+    assert [(field.name, field.offset) for field in layout.fields] == [
+        (field[0], getattr(own, field[0]).offset) for field in own._fields_
+    ]
+    assert layout.size == ctypes.sizeof(own)
 
 
 def test_the_table_has_no_function_that_the_worker_no_longer_uses() -> None:
@@ -82,7 +128,7 @@ def test_an_archive_of_headers_is_checked_and_its_table_written(tmp_path: Path) 
     done = check(archive, "--table", table)
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert "llama.cpp-b99999: 107 functions" in done.stdout
+    assert "llama.cpp-b99999: 132 functions" in done.stdout
     assert "Without harm: The field mtmd_input_text.z of type int64 was added." in done.stdout
     assert read_abi(table).structs["mtmd_input_text"].size == 32
 

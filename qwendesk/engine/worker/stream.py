@@ -19,6 +19,7 @@ from qwendesk.core.benchmarks import Attention, Matrix, StreamSpeed, StreamTest
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.translation import mark
 from qwendesk.engine.worker import devices
+from qwendesk.engine.worker.engine_calls import own_table
 from qwendesk.engine.worker.params import CACHE_TYPES
 
 # GGML_BACKEND_DEVICE_TYPE_CPU
@@ -214,7 +215,16 @@ _SIGNATURES: Mapping[str, tuple[Any, ...]] = MappingProxyType(
 
 @functools.cache
 def _ggml() -> Any:
-    """Return the library with the functions of `_SIGNATURES`. Raise BadRequest if this engine lacks one of them."""
+    """Return the library with the functions of `_SIGNATURES`. Raise BadRequest if this engine lacks one of them.
+
+    An engine of another release may have them with other types, which its table tells.
+    """
+    table = own_table()
+    if table is not None:
+        from qwendesk.core.engine_abi import has_optional, known_abis, read_abi  # noqa: PLC0415 - few engines need it
+
+        if not has_optional(known_abis()[0], read_abi(table)):
+            raise _unable()
     library: Any = devices.ggml()
     try:
         for name, (result, *arguments) in _SIGNATURES.items():

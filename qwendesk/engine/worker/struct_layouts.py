@@ -9,12 +9,22 @@ import ctypes
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from qwendesk.core.engine_abi import Default, EngineAbi, Signature, StructLayout, read_abi
+import msgspec
+
+from qwendesk.core.engine_abi import (
+    Default,
+    EngineAbi,
+    Signature,
+    StructLayout,
+    check_against_all,
+    known_abis,
+    read_abi,
+)
 
 _BASES: dict[str, Any] = {
     "bool": ctypes.c_bool, "char": ctypes.c_char, "int8": ctypes.c_int8, "uint8": ctypes.c_uint8,
@@ -45,6 +55,7 @@ def use_table(file: Path) -> None:
     missing = [name for name in abi.functions if name not in functions and not name.startswith("ggml_")]
     if missing:
         raise UnusableEngine(f"Its libraries have no function {', '.join(missing)}.")
+    _check_defaults(abi, [value for each in modules for value in vars(each).values() if isinstance(value, ctypes.CDLL)])
     replaced = _replace_classes(modules, abi)
     for function in functions.values():
         function.argtypes = [_replaced_in(kind, replaced) for kind in function.argtypes]
@@ -86,6 +97,22 @@ def read_defaults(abi: EngineAbi, function_named: Callable[[str], Any]) -> dict[
             if isinstance(value := getattr(values, field.name), int | float) and not _is_pointer(field.type)
         }
     return found
+
+
+def _check_defaults(abi: EngineAbi, libraries: Sequence[ctypes.CDLL]) -> None:
+    """Raise UnusableEngine if the library fills its parameter structs with what it can't have meant.
+
+    Then they lie otherwise in this library than its headers say.
+    """
+
+    def function_named(name: str) -> Any:
+        found = next(library for library in libraries if hasattr(library, name))
+        return found[name]  # one of its own, because the binding's has types already
+
+    found = msgspec.structs.replace(abi, defaults=read_defaults(abi, function_named))
+    wrong = [each for each in check_against_all(known_abis(), found).problems if each.change == "default"]
+    if wrong:
+        raise UnusableEngine(" ".join(each.sentence for each in wrong))
 
 
 def _made_by(signature: Signature, abi: EngineAbi) -> str:

@@ -1,10 +1,15 @@
 """The stream loop reads what it is told to, on the real engine. No speed is asserted."""
 
+from pathlib import Path
+
+import msgspec
 import pytest
 
 from qwendesk.core.benchmarks import Attention, Matrix, StreamTest
+from qwendesk.core.engine_abi import EngineAbi, Signature, encode_abi, known_abis
+from qwendesk.core.engine_manifest import ABI_TABLE_NAME
 from qwendesk.core.errors import BadRequest
-from qwendesk.engine.worker.stream import stream
+from qwendesk.engine.worker.stream import _ggml, stream
 
 MIB = 1024**2
 SMALL = Matrix("Q4_K", 256, 64)
@@ -51,3 +56,26 @@ def test_a_matrix_that_is_larger_than_the_buffer_is_read_in_pieces() -> None:
 def test_what_cannot_be_measured_is_refused(test: StreamTest) -> None:
     with pytest.raises(BadRequest):
         stream(test)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda abi: {"functions": {**abi.functions, "ggml_row_size": Signature("uint64", ("double",))}},
+        lambda abi: {"functions": {name: each for name, each in abi.functions.items() if name != "ggml_cast"}},
+        lambda abi: {"structs": {name: each for name, each in abi.structs.items() if name != "ggml_init_params"}},
+    ],
+    ids=["another type", "a missing function", "a missing struct"],
+)
+def test_an_engine_of_another_release_that_differs_here_is_not_measured(
+    other: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    abi: EngineAbi = known_abis()[0]
+    (tmp_path / ABI_TABLE_NAME).write_bytes(encode_abi(msgspec.structs.replace(abi, **other(abi))))  # type: ignore[operator]
+    monkeypatch.setenv("LLAMA_CPP_LIB_PATH", str(tmp_path))
+    _ggml.cache_clear()
+
+    with pytest.raises(BadRequest) as refused:
+        stream(StreamTest(matrices=(SMALL,), n_threads=1))
+
+    assert "can't measure" in str(refused.value)

@@ -84,11 +84,13 @@ from llama_cpp import mtmd_cpp as M
 
 
 def test_parameters_are_written_where_the_table_has_them(engine: Path) -> None:
+    """The libraries that are here have no such field, so their defaults can't be asked."""
     abi = changed_abi(r"(struct llama_model_params \{)", r"\1 int64 novel;")
     (engine / ABI_TABLE_NAME).write_bytes(encode_abi(abi))
 
     done = run_python(
-        f"{_USE}\n"
+        "from qwendesk.engine.worker import struct_layouts\n"
+        f"struct_layouts._check_defaults = lambda *_: None\n{_USE}\n"
         "params = C.llama_model_params(main_gpu=7)\n"
         "print(ctypes.sizeof(params), C.llama_model_params.main_gpu.offset, params.main_gpu)\n"
         "print(C.llama_model_load_from_file.argtypes[1] is C.llama_model_params)\n"
@@ -101,6 +103,19 @@ def test_parameters_are_written_where_the_table_has_them(engine: Path) -> None:
 
     assert done.stderr == ""
     assert done.stdout.split() == ["88", "40", "7", "True", "True", "True"]
+
+
+def test_defaults_that_the_library_can_not_mean_refuse_it(engine: Path) -> None:
+    """The headers are of one build and the library of another: a bool lies where the library has its 4 threads."""
+    text = headers_of(PIN).replace("bool offload_kqv;", "bool novel;")
+    text, n_found = re.subn(r"int32 n_threads;", "bool offload_kqv; bool a; bool b; bool c;", text, count=1)
+    assert n_found == 1
+    (engine / ABI_TABLE_NAME).write_bytes(encode_abi(read_headers([text]).abi("b99999", PIN)))
+
+    code, said = exit_of_worker(engine)
+
+    assert code == 1
+    assert "The default of llama_context_params.offload_kqv is now 4 instead of True." in said
 
 
 def test_without_a_table_nothing_of_it_is_imported(engine: Path) -> None:
