@@ -160,6 +160,7 @@ class App(Owner):
             self.installed = own(
                 InstalledEngines(engines, engine, settings, packs=doubles.packs, network=network, stop_answer=stop)
             )
+            self.at_close(self.installed.subscribe_learned(models.offers.plan_again))
         self.game_mode = own(
             GameMode(
                 engine,

@@ -39,6 +39,7 @@ from qwendesk.widgets.tasks import Tasks
 if TYPE_CHECKING:
     from qwendesk.bench.view.bench_page import BenchPage
     from qwendesk.engines.view.engine_page import EnginePage
+    from qwendesk.engines.view.engine_update_card import EngineUpdateCard
     from qwendesk.engines.view.engines_presenter import EnginesPresenter
     from qwendesk.models.view.first_start import FirstStart
     from qwendesk.models.view.models_page import ModelsPage
@@ -102,6 +103,7 @@ class Parts(Owner):
         # The pages are imported and built when they are first shown, so that the window opens sooner.
         self.models_page = LazyPage(self._build_models_page)
         self.engine_page = LazyPage(self._build_engine_page)
+        self._engine_update_card: EngineUpdateCard | None = None
         self.bench_page = LazyPage(self._build_bench_page)
         self.server_page = LazyPage(self._build_server_page)
         self.settings_page = LazyPage(self._build_settings_page)
@@ -226,7 +228,8 @@ class Parts(Owner):
         page.add_card(MemoryPicture(app.engine.observed, meters))
         page.add_card(WhyCard(app.meters.why))
         if app.installed is not None:
-            page.add_card(EngineUpdateCard(app.installed.updates, app.installed.switch))
+            self._engine_update_card = EngineUpdateCard(app.installed.updates, app.installed.switch)
+            page.add_card(self._engine_update_card)
         bind_field(page, meters, lambda state: state.spill is not None, page.show_spill)
         return page
 
@@ -297,6 +300,7 @@ class Parts(Owner):
         navigation.model_search_asked.connect(self._search_models)
         navigation.servers_asked.connect(self._show_servers)
         navigation.vllm_command_asked.connect(self._show_vllm_command)
+        navigation.newer_engine_asked.connect(self._show_newer_engine)
         window.seen.connect(meters.set_visible)
         window.seen.connect(self.library_watch.set_visible)
         install(
@@ -326,6 +330,12 @@ class Parts(Owner):
     def _show_vllm_command(self) -> None:
         self.window.show_page("engine")
         self.engine_page.page().show_vllm_command()
+
+    def _show_newer_engine(self) -> None:
+        self.window.show_page("engine")
+        page = self.engine_page.page()
+        if self._engine_update_card is not None:
+            page.show_card(self._engine_update_card)
 
     def _test_engine(self) -> None:
         self.window.show_page("engine")

@@ -52,6 +52,10 @@ class EngineKnowledge(msgspec.Struct, frozen=True):
         """Return the name of an engine on this PC that knows the architecture; "" if there is none."""
         return next((name for name, known in self.here.items() if architecture in known), "")
 
+    def knows_type(self, number: int) -> bool:
+        """Return whether an engine of another release on this PC knows the tensor type with this number."""
+        return number < self.n_types
+
     def advice(self, architecture: str) -> str:
         """Return which engine can load such a model, in a sentence or two."""
         name, newest = self.engine_for(architecture), self.newest

@@ -103,6 +103,11 @@ class PackInstaller:
 def _check_trial(pack: PackFile, trial: EngineTrial) -> None:
     """Raise BadPack if the engine did not run."""
     name = pack.manifest.name
+    if trial.crashed and pack.manifest.release:
+        raise BadPack(
+            tr("{0} doesn't run on this PC, so it was not added. {1} Your engines are unchanged: try a later release.",
+               name, trial.reason)
+        )  # fmt: skip
     if trial.crashed:
         raise BadPack(
             tr("{0} doesn't run on this PC, so it was not added. {1} Get a pack for {2}.",

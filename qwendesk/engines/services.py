@@ -6,8 +6,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from qwendesk.core.engine_manifest import EnginePack
+from qwendesk.core.observed import Subscribers
 from qwendesk.core.owner import Owner
-from qwendesk.engines.engine_choice import EngineChoiceService
+from qwendesk.engines.engine_choice import EngineChoice, EngineChoiceService
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.engine_switch import EngineSwitch
 from qwendesk.engines.gpu_engine import GpuEngine
@@ -45,6 +46,12 @@ class InstalledEngines(Owner):
         # run.cmd and make pass on which engine was asked for.
         self.gpu_engine = GpuEngine(engines, self.packs, self.switch, settings, os.environ.get("ENGINE", ""))
         self._settings, self._network, self._is_metered = settings, network, False
+        self._learned = Subscribers[None]()
+        self.at_close(engines.observed.subscribe_field(_names, lambda _: self._learned.notify(None)))
+
+    def subscribe_learned(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call `callback` when another engine is here or known of, until the returned function is called."""
+        return self._learned.add(lambda _: callback())
 
     def set_metered(self, is_metered: bool) -> None:
         """Set whether the connection is metered. Nothing is downloaded or asked automatically on such a connection."""
@@ -56,7 +63,7 @@ class InstalledEngines(Owner):
         """The search for other releases of llama.cpp. It is built when it is first needed."""
         from qwendesk.engines.engine_updates import EngineUpdates  # noqa: PLC0415
 
-        return self.own(
+        updates = self.own(
             EngineUpdates(
                 self.engines,
                 self.installer,
@@ -66,3 +73,9 @@ class InstalledEngines(Owner):
                 is_metered=lambda: self._is_metered,
             )
         )
+        self.at_close(updates.state.subscribe_field(lambda state: state.found, lambda _: self._learned.notify(None)))
+        return updates
+
+
+def _names(choice: EngineChoice) -> tuple[str, ...]:
+    return tuple(trial.name for trial in choice.trials)

@@ -15,7 +15,7 @@ import msgspec
 
 from qwendesk import __version__
 from qwendesk.core.architectures import OTHER
-from qwendesk.core.engine_knowledge import NO_OTHERS, EngineKnowledge
+from qwendesk.core.engine_knowledge import NO_OTHERS, EngineKnowledge, read_knowledge
 from qwendesk.core.file_names import Shard, draft_mark
 from qwendesk.core.json_file import JsonFile
 from qwendesk.core.model_facts import ModelFacts
@@ -50,6 +50,8 @@ _MAX_ITEMS = 40
 # Files of one repository whose headers are read, if those of the smaller ones are of no use.
 _MAX_HEADERS = 3
 _MAX_TEMPLATE = 64 * 1024
+# Cases of a finding that a newer engine mends.
+_NEWER_TYPE_CASES = ("tensor-type", "newer-type")
 # A repository may be made some time before it's shown to everybody.
 _HIDDEN_DAYS = 90
 _QWEN = "Qwen"
@@ -106,6 +108,8 @@ class NewOffer(msgspec.Struct, frozen=True, kw_only=True):
     """The licence of the catalog's model, if that holds for this one."""
     why_not: str = ""
     """Why no engine here can load it, and which program or release can, in sentences; "" if one can."""
+    needs_engine: bool = False
+    """Whether another release of llama.cpp may load it, which the Engine page gets."""
 
 
 class NewLookUp(msgspec.Struct, frozen=True):
@@ -205,6 +209,7 @@ def _read_new(
     for each in sorted(listed, key=lambda each: _MTP.search(each.repo) is not None):
         groups.setdefault(_model_name(each.repo).lower(), []).append(each)
     before = {_model_name(model.repo).lower(): model for model in known}
+    engines = read_knowledge() if any(model.errors for model in known) else NO_OTHERS
 
     def place(key: str) -> tuple[bool, str]:
         """Models that the catalog doesn't know come first, then the newest."""
@@ -214,7 +219,7 @@ def _read_new(
     n_read, problem = 0, ""
     for key in sorted(groups, key=place, reverse=True)[:MAX_MODELS]:
         group, had = groups[key], before.get(key)
-        if had is not None and any(_is_unchanged(had, each) for each in group):
+        if had is not None and any(_is_unchanged(had, each, engines) for each in group):
             models[key] = msgspec.structs.replace(had, others=_others(group, had.repo))
             continue
         if had is not None:
@@ -238,9 +243,10 @@ def _read_new(
     return NewLookUp(tuple((models | kept).values())[:MAX_MODELS], problem)
 
 
-def _is_unchanged(model: NewModel, found: "FoundRepo") -> bool:
+def _is_unchanged(model: NewModel, found: "FoundRepo", engines: EngineKnowledge) -> bool:
     """Return whether reading the headers again would tell nothing new."""
-    is_read = model.facts is not None or bool(model.errors)
+    newer = _newer_type_of(model)
+    is_read = model.facts is not None or (bool(model.errors) and not (newer and engines.knows_type(newer)))
     return is_read and (model.repo, model.changed, model.read_by) == (found.repo, found.date, __version__)
 
 
@@ -350,6 +356,7 @@ def make_new_offers(
             like=_like_text(model),
             licence=catalog.licence_of(model.repo),
             why_not=why_not,
+            needs_engine=_needs_engine(model, engines),
         )
         offers.append(offer)
     return tuple(offers)
@@ -364,13 +371,50 @@ def why_not_loaded(model: NewModel, engines: EngineKnowledge = NO_OTHERS) -> str
         error = next(iter(model.errors.values()), None)
         if error is None:
             return tr("Its header couldn't be read. QwenDesk tries again with the next check.")
-        return fill(FINDINGS[error.code, error.case].message, error.values)
+        return _newer_type_text(error, engines) or fill(FINDINGS[error.code, error.case].message, error.values)
     if facts.kind != "model" or facts.architecture in DRAFT_ARCHITECTURES:
         return tr("Its files are no models to chat with.")
-    if facts.architecture not in SUPPORTED_ARCHITECTURES and not engines.engine_for(facts.architecture):
+    if _needs_engine(model, engines):
         unknown = tr("The engine doesn't know its architecture, {0}.", shown(facts.architecture))
         return join_sentences(unknown, engines.advice(facts.architecture))
     return ""
+
+
+def _needs_engine(model: NewModel, engines: EngineKnowledge) -> bool:
+    """Return whether no engine here knows the model's architecture or its tensors, but another release may."""
+    newer, facts = _newer_type_of(model), model.facts
+    if facts is None:
+        return newer > 0 and not engines.knows_type(newer)
+    is_chat_model = facts.kind == "model" and facts.architecture not in DRAFT_ARCHITECTURES
+    is_known = facts.architecture in SUPPORTED_ARCHITECTURES or bool(engines.engine_for(facts.architecture))
+    return is_chat_model and not is_known
+
+
+def _newer_type_of(model: NewModel) -> int:
+    """Return the number of the tensor type for which no header could be read; 0 if that isn't why."""
+    numbers = (_newer_type(error) for error in model.errors.values())
+    return next(filter(None, numbers), 0) if model.facts is None else 0
+
+
+def _newer_type(error: HeaderError) -> int:
+    number = error.values.get("tensor_type")
+    return number if error.case in _NEWER_TYPE_CASES and isinstance(number, int) else 0
+
+
+def _newer_type_text(error: HeaderError, engines: EngineKnowledge) -> str:
+    """Return which engine knows the tensor type that stopped the reader, as far as is known now; "" if none stopped it.
+
+    Since the header was read, engines may have come.
+    """
+    number, newest = _newer_type(error), engines.newest
+    if not number:
+        return ""
+    if engines.knows_type(number):
+        return tr("An engine on this PC knows its tensor type {0}: check for updates to see whether it fits.", number)
+    has_it = newest is not None and number < newest.n_types
+    case = "newer-type" if has_it else "tensor-type"
+    engine = newest.tag if newest is not None else ""
+    return fill(FINDINGS["unsupported-arch", case].message, {**error.values, "engine": engine})
 
 
 def _like_text(model: NewModel) -> str:

@@ -34,6 +34,8 @@ class Navigation(QObject):
     """Show a load option in the inspector, by its key."""
     command_asked = Signal(str)
     """Show what a command of another program means here."""
+    newer_engine_asked = Signal()
+    """Show where other releases of llama.cpp are found."""
     vllm_command_asked = Signal()
     """Show the command that runs the loaded model in vLLM."""
     help_asked = Signal(str, str)

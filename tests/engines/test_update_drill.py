@@ -1,6 +1,7 @@
 """The first day of a new model, as a drill: from a made-up GitHub to an answer of another engine, and what goes wrong.
 
-The made-up releases have the real engine's libraries, with the names and links that llama.cpp's archives have.
+The made-up releases have the real engine's libraries, with the names and links that llama.cpp's archives have. The
+window's part, with a model that only such a release knows, is in tests/app/test_first_day.py.
 """
 
 import subprocess
@@ -27,6 +28,7 @@ from tests.engine.worker.test_struct_layouts import changed_abi
 from tests.engines.test_engine_updates import ARCHIVE, NAME, NEW
 from tests.engines.test_release_pack import linux
 from tests.fakes.llama_releases import addresses, library_tar, publish, publish_linux, sources_of
+from tests.fakes.next_engine import can_be_made, next_libraries
 from tests.fakes.pack_server import PackServer
 from tests.real_libraries import real_libraries
 
@@ -94,6 +96,21 @@ async def test_from_the_release_to_its_first_answer(tmp_path: Path, server: Pack
 def _crashing() -> bytes:
     libraries = {path: path.read_bytes() for path in real_libraries()}
     return library_tar(NEW, [path for path in libraries if "ggml-base" not in path.name])
+
+
+@pytest.mark.skipif(not can_be_made(), reason="no C compiler makes the engine")
+async def test_an_engine_that_crashes_is_refused_and_the_old_one_answers(tmp_path: Path, server: PackServer) -> None:
+    libraries = tmp_path / "libraries"
+    libraries.mkdir()
+    publish_linux(server, NEW, next_libraries(libraries, crashes=True))
+    desk = Desk(tmp_path, server)
+    assert await desk.update() == (
+        f"{NAME} doesn't run on this PC, so it was not added. The engine stopped because of an internal error. Your "
+        "engines are unchanged: try a later release."
+    )
+    assert not list(desk.own.glob("*/engine.json"))
+    assert desk.engines.engines.chosen == INSTALLED
+    assert (await desk.answer()).startswith("2 + 3 = 5")
 
 
 @pytest.mark.parametrize(

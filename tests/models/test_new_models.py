@@ -3,11 +3,14 @@
 import json
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 import pytest
 
+from qwendesk.core import paths
 from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.engine_knowledge import EngineKnowledge, SeenRelease, read_knowledge
 from qwendesk.core.presets import family_of_file
 from qwendesk.core.units import GIB
 from qwendesk.hub.catalog import Catalog, load_catalog
@@ -27,6 +30,8 @@ from qwendesk.models.new_models import (
     why_not_loaded,
 )
 from qwendesk.models.view.offer_texts import no_fit_text
+from tests.fakes.engine_folders import make_engine
+from tests.fakes.next_engine import ARCHITECTURE, TYPE, next_model
 from tests.hub.hub_server import FakeHub, Hollow, running_hub
 from tests.hub.test_hub_hostile import answer
 from tests.models.new_hub import (
@@ -117,6 +122,41 @@ def test_unknown_architecture_needs_a_newer_engine(hub: FakeHub) -> None:
     assert "qwen4" in sentence
     (offer,) = make_new_offers([model], CATALOG, A_PC)
     assert offer.item is None
+
+
+def test_new_tensor_type_needs_a_newer_engine_and_is_read_again_once_one_is_here(
+    hub: FakeHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paths, "engine_places", lambda: (tmp_path / "app", tmp_path / "own"))
+    publish(hub)
+    hub.add(REPO, f"{NAME}-Q8_0.gguf", next_model())
+    model = found(hub)
+
+    def offer(engines: EngineKnowledge) -> tuple[str, bool]:
+        (each,) = make_new_offers([model], CATALOG, A_PC, engines=engines)
+        return each.why_not, each.needs_engine
+
+    newest = EngineKnowledge(newest=SeenRelease("b99999", ("qwen4",), TYPE + 1))
+    older = EngineKnowledge(newest=SeenRelease("b99998", (), TYPE))
+    here = EngineKnowledge(n_types=TYPE + 1)
+    assert "has type 43, which is newer than this engine" in offer(EngineKnowledge())[0]
+    assert "which is newer than this engine" in offer(older)[0]
+    assert "which needs a newer engine: b99999 has it" in offer(newest)[0]
+    assert all(offer(each)[1] for each in (EngineKnowledge(), older, newest))
+    assert offer(here) == (
+        "An engine on this PC knows its tensor type 43: check for updates to see whether it fits.", False,
+    )  # fmt: skip
+    n_read = len(hub.requests("GET", "store"))
+    assert look_up(hub, (model,)).models == (model,)
+    assert len(hub.requests("GET", "store")) == n_read, "no engine here knows more than before"
+    make_engine(
+        tmp_path / "own", "b99999-cpu", release="b99999", package_version="", n_types=TYPE + 1,
+        architectures=(ARCHITECTURE,),
+    )  # fmt: skip
+    (again,) = look_up(hub, (model,)).models
+    assert again.facts is not None
+    assert why_not_loaded(again, read_knowledge()) == ""
+    assert ARCHITECTURE in why_not_loaded(again)
 
 
 def test_table_is_found_in_its_shard_and_stays_on_the_drive(hub: FakeHub) -> None:

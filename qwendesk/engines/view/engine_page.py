@@ -97,7 +97,8 @@ class EnginePage(QScrollArea):
         )  # fmt: skip
         page = QWidget()
         page.setProperty("kind", "page")
-        page.setLayout(centred(widget_with(content), PAGE_WIDTH, margin=MARGIN))
+        self._content = centred(widget_with(content), PAGE_WIDTH, margin=MARGIN)
+        page.setLayout(self._content)
         self.setWidget(page)
         self._show_all()
         if engines is not None:
@@ -129,6 +130,11 @@ class EnginePage(QScrollArea):
     def add_card(self, added: QWidget) -> None:
         """Add a card of another feature below the sentence that tells whether everything works."""
         self._cards.addWidget(added)
+
+    def show_card(self, added: QWidget) -> None:
+        """Scroll to a card that was added."""
+        self._content.activate()  # of a page that is shown for the first time
+        self.ensureWidgetVisible(added)
 
     def show_spill(self, spills: bool) -> None:
         """Say whether part of the model is in shared memory."""

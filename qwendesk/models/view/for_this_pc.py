@@ -52,6 +52,7 @@ class ForThisPc(FileOffersTab):
         self._new.download_asked.connect(self._on_new_asked)
         self._new.files_asked.connect(lambda offer: navigation.model_search_asked.emit(offer.model.repo))
         self._new.card_asked.connect(self._open_card)
+        self._new.engine_asked.connect(navigation.newer_engine_asked)
         content = column(
             self._tiles,
             GAP // 2,

@@ -27,6 +27,7 @@ class NewModelsList(QFrame):
     download_asked = Signal(object)
     files_asked = Signal(object)
     card_asked = Signal(object)
+    engine_asked = Signal()
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,6 +57,7 @@ class NewModelsList(QFrame):
             card.download_asked.connect(self.download_asked)
             card.files_asked.connect(self.files_asked)
             card.card_asked.connect(self.card_asked)
+            card.engine_asked.connect(self.engine_asked)
             card.show_statuses(self._statuses)
             self._list.addWidget(card)
 
@@ -71,6 +73,7 @@ class NewModelCard(QFrame):
     download_asked = Signal(object)
     files_asked = Signal(object)
     card_asked = Signal(object)
+    engine_asked = Signal()
 
     def __init__(self, offer: NewOffer) -> None:
         super().__init__()
@@ -113,7 +116,14 @@ class NewModelCard(QFrame):
         tip = tr("Licence, model card and the file for this PC")
         describe(self._open, f"models.new.details.{model.repo}", tr("Details of {0}", model.name), tip)
         self._open.clicked.connect(self.toggle)
-        return widget_with(row(files, self._open))
+        if not offer.needs_engine:
+            return widget_with(row(files, self._open))
+        engine = button(
+            tr("Get a newer engine…"), f"models.new.engine.{model.repo}",
+            said=tr("Get an engine for {0}", model.name), tip=tr("See on the Engine page which one can load it"),
+        )  # fmt: skip
+        engine.clicked.connect(self.engine_asked)
+        return widget_with(row(engine, files, self._open))
 
     def toggle(self) -> None:
         """Open or close the details."""
