@@ -1,7 +1,6 @@
 """The chat page: banner, thread or welcome page, and composer."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QApplication, QLineEdit, QScrollBar, QStackedWidget, QVBoxLayout, QWidget
@@ -23,7 +22,7 @@ from qwendesk.chat.view.thread.thread_view import ThreadView
 from qwendesk.chat.view.thread.tools.call_actions import CallActions, ConsentView, ProgressView
 from qwendesk.chat.view.welcome import WelcomePage
 from qwendesk.core.chats import ChatSettings
-from qwendesk.core.messages import DocumentPart, ImagePart
+from qwendesk.core.messages import ClipFrame, DocumentPart, ImagePart
 from qwendesk.core.observed import Observed
 from qwendesk.core.presets import Style
 from qwendesk.core.tool_context import CallProgress, ConsentRequest, Decision
@@ -266,16 +265,15 @@ class ChatPage(QWidget):
         if self.banner.content == BannerContent("bad", title, sentence):
             self.banner.show_content(None)
 
-    def open_picture(self, path: str) -> None:
-        """Open a viewer for this picture and the other pictures of the chat or the composer."""
+    def open_picture(self, path: str, frame: ClipFrame | None = None) -> None:
+        """Open a viewer for this picture, or frame of a clip, and the others of the chat or the composer."""
         # Imported only now, like the popovers below: few sessions open them.
         from qwendesk.chat.view.thread.pictures.picture_viewer import PictureViewer  # noqa: PLC0415
 
-        chosen = Path(path)
-        turns = self._chat.conversation.turns
-        of_chat = list(dict.fromkeys(Path(image.path) for turn in turns for image in turn.question.images))
-        of_composer = [Path(part.path) for part in self.composer.attachments.pictures]
-        group = next((each for each in (of_composer, of_chat) if chosen in each), [chosen])
+        chosen = ImagePart(path, "", frame=frame)
+        sent = [image for turn in self._chat.conversation.turns for image in turn.question.images]
+        groups = (_shown_once(images) for images in (self.composer.attachments.pictures, sent))
+        group = next((each for each in groups if chosen in each), [chosen])
         PictureViewer(group, group.index(chosen), self, self._chat.incognito_images).open()
 
     def _connect(self) -> None:
@@ -410,3 +408,8 @@ class ChatPage(QWidget):
             self.model_asked.emit()
         else:
             self.engine_action_asked.emit(action)
+
+
+def _shown_once(images: Sequence[ImagePart]) -> list[ImagePart]:
+    """Return each picture or frame once, as a path and its frame alone."""
+    return list(dict.fromkeys(ImagePart(image.path, "", frame=image.frame) for image in images))

@@ -89,7 +89,9 @@ class Row:
         share = max(0.3, width / COLUMN_WIDTH)
         if self.part == "question":
             text = self.turn.question.text
-            attached = (150 if self.turn.question.images else 0) + 38 * len(self.turn.question.documents)
+            is_clip = any(image.frame for image in self.turn.question.images)
+            pictures = 200 if is_clip else 150 if self.turn.question.images else 0
+            attached = pictures + 38 * len(self.turn.question.documents)
             return round(_lines(text, share * 0.8) * _LINE + 22 + attached)
         answer = self.turn.answer
         height = _lines(answer.text, share) * _LINE * 1.1 + 36
@@ -181,7 +183,8 @@ def import_message_widgets() -> None:
 class RowFactory(QObject):
     """Creates the widgets of rows. They share formulas, pictures and the highlighter; their signals are forwarded."""
 
-    picture_opened = Signal(str)
+    picture_opened = Signal(str, object)
+    """Path of a picture, and its ClipFrame if it is a frame of a clip."""
     try_again = Signal(int)
     """Asks to answer the question of this turn again."""
     page_asked = Signal(str, str)

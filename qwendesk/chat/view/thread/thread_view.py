@@ -81,7 +81,8 @@ _NEARBY_DELAY_MS = 40
 class ThreadView(QScrollArea):
     """Shows one conversation. It uses no services: its owner calls its methods."""
 
-    picture_opened = Signal(str)
+    picture_opened = Signal(str, object)
+    """Path of a picture, and its ClipFrame if it is a frame of a clip."""
     try_again = Signal(int)
     """Asks to answer the question of this failed turn again."""
     page_asked = Signal(str, str)
@@ -93,7 +94,7 @@ class ThreadView(QScrollArea):
         """The time budget that all deferrable work of this view shares."""
         self.intents = TurnIntents(self)
         self.intents.calls.previews = previews
-        self.intents.calls.picture_opened.connect(self.picture_opened)
+        self.intents.calls.picture_opened.connect(lambda path: self.picture_opened.emit(path, None))
         self._row_factory = RowFactory(self, previews, self.budget, self.intents)
         self._row_factory.picture_opened.connect(self.picture_opened)
         self._row_factory.try_again.connect(self.try_again)

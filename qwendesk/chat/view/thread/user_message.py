@@ -1,4 +1,4 @@
-"""A question: a card on the right with its pictures and documents."""
+"""A question: a card on the right with its pictures, clips and documents."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -11,9 +11,11 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QVBoxLayout, QWi
 from qwendesk.chat.view.answer.text_search import mark_found
 from qwendesk.chat.view.thread.document_chip import DocumentChip
 from qwendesk.chat.view.thread.message_actions import MessageActions
+from qwendesk.chat.view.thread.pictures.clip_strip import ClipStrip
 from qwendesk.chat.view.thread.pictures.thumbnails import PreviewCache, Thumbnail
 from qwendesk.chat.view.thread.turn_editor import edit_in_place, reopen_edit
 from qwendesk.chat.view.thread.turn_intents import TurnIntents
+from qwendesk.core.clips import pictures_and_clips
 from qwendesk.core.conversation import Turn
 from qwendesk.core.messages import ImagePart, Message
 from qwendesk.core.number_format import show_count
@@ -30,9 +32,8 @@ _IN_A_ROW = 3
 
 
 class UserMessage(QWidget):
-    """A question. `picture_opened` carries the path of a clicked picture."""
-
-    picture_opened = Signal(str)
+    picture_opened = Signal(str, object)
+    """Path of a clicked picture, and its ClipFrame if it is a frame of a clip."""
 
     def __init__(self, question: Message, previews: PreviewCache) -> None:
         super().__init__()
@@ -42,8 +43,17 @@ class UserMessage(QWidget):
         # The bottom margin is smaller with a text, because its last line already has line spacing below it.
         inside.setContentsMargins(_PADDING, 10, _PADDING, 7 if question.text.strip() else 10)
         inside.setSpacing(8)
-        if question.images:
-            inside.addLayout(self._thumbnails(question.images, previews))
+        attached = pictures_and_clips(question.images)
+        pictures = [images[0] for images in attached if images[0].frame is None]
+        if pictures:
+            inside.addLayout(self._thumbnails(pictures, previews))
+        self._clips: list[ClipStrip] = []
+        for images in attached:
+            if (clip := images[0].frame) is not None:
+                strip = ClipStrip(images, clip, f"thread.clip.{len(self._clips) + 1}", previews)
+                strip.opened.connect(self.picture_opened)
+                self._clips.append(strip)
+                inside.addWidget(strip, 0, Qt.AlignmentFlag.AlignLeft)
         for number, document in enumerate(question.documents, 1):
             inside.addWidget(DocumentChip(document, number), 0, Qt.AlignmentFlag.AlignLeft)
         self._text = TextPane()
@@ -87,7 +97,7 @@ class UserMessage(QWidget):
             path = Path(image.path)
             thumbnail = Thumbnail(path, largest)
             thumbnail.setObjectName(f"thread.picture.{index + 1}")
-            thumbnail.opened.connect(self.picture_opened)
+            thumbnail.opened.connect(lambda path: self.picture_opened.emit(path, None))
             make_draggable(thumbnail, partial(previews.mime, path))
             if image.longest_side:
                 thumbnail.note = tr("sent at up to {0} px", show_count(image.longest_side))
@@ -105,12 +115,13 @@ class UserMessage(QWidget):
         self._fit_width()
 
     def _fit_width(self) -> None:
-        """Make the card as wide as its text and its documents, up to a share of the column."""
+        """Make the card as wide as its text, its documents and its clips, up to a share of the column."""
         widest = round(self.width() * _WIDEST_SHARE) - 2 * _PADDING
         document = self._text.document()
         document.setTextWidth(-1)
         documents = [chip.sizeHint().width() for chip in self._card.findChildren(DocumentChip)]
-        width = max(40, min(widest, max(round(document.idealWidth()) + 2, *documents, 0)))
+        clips = [strip.fit_width(widest) for strip in self._clips]
+        width = max(40, min(widest, max(round(document.idealWidth()) + 2, *documents, *clips, 0)))
         self._text.setFixedWidth(width)
         document.setTextWidth(width)
         self._text.fit_height()

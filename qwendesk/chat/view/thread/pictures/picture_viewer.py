@@ -21,8 +21,10 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from qwendesk.chat.chat_state import IncognitoImages
+from qwendesk.chat.view.thread.pictures.clip_strip import frame_name
 from qwendesk.chat.view.thread.pictures.thumbnails import load_full
 from qwendesk.core.errors import BadRequest
+from qwendesk.core.messages import ImagePart
 from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import IconButton, TextButton, describe
 from qwendesk.widgets.drag_and_drop import is_drag, picture_mime
@@ -207,7 +209,7 @@ class PictureViewer(Dialog):
 
     def __init__(
         self,
-        paths: Sequence[Path],
+        pictures: Sequence[ImagePart],
         index: int,
         parent: QWidget,
         incognito_images: IncognitoImages,
@@ -215,7 +217,7 @@ class PictureViewer(Dialog):
         super().__init__(parent)
         self._incognito_images = incognito_images
         self._tasks = window_tasks()
-        self._paths, self._index = tuple(paths), index
+        self._pictures, self._index = tuple(pictures), index
         self._image: QImage | None = None
         self.setObjectName("picture.viewer")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -244,7 +246,13 @@ class PictureViewer(Dialog):
 
     @property
     def path(self) -> Path:
-        return self._paths[self._index]
+        return Path(self._pictures[self._index].path)
+
+    @property
+    def name(self) -> str:
+        """The name of the picture: its file's, or of a frame, that of the clip and the time."""
+        frame = self._pictures[self._index].frame
+        return self.path.name if frame is None else frame_name(frame.clip, frame.time_s)
 
     def show_before(self) -> None:
         self._show(self._index - 1)
@@ -277,20 +285,22 @@ class PictureViewer(Dialog):
             super().keyPressEvent(event)
 
     def _show(self, index: int) -> None:
-        if not 0 <= index < len(self._paths):
+        if not 0 <= index < len(self._pictures):
             return
         self._index = index
         self._image = None
-        self.setWindowTitle(self.path.name)
-        self.setAccessibleName(tr("Picture {0}", self.path.name))
-        self.canvas.setAccessibleName(tr("Picture {0}", self.path.name))
-        self.canvas.show_text(tr("Opening {0}…", self.path.name))
+        self.setWindowTitle(self.name)
+        self.setAccessibleName(tr("Picture {0}", self.name))
+        self.canvas.setAccessibleName(tr("Picture {0}", self.name))
+        self.canvas.show_text(tr("Opening {0}…", self.name))
         self._before.setEnabled(index > 0)
-        self._next.setEnabled(index + 1 < len(self._paths))
-        several = len(self._paths) > 1
+        self._next.setEnabled(index + 1 < len(self._pictures))
+        several = len(self._pictures) > 1
         for button in (self._before, self._next):
             button.setVisible(several)
-        self._place.setText(tr("{0} of {1}", index + 1, len(self._paths)) if several else "")
+        place = tr("{0} of {1}", index + 1, len(self._pictures)) if several else ""
+        is_frame = self._pictures[index].frame is not None
+        self._place.setText(" · ".join(filter(None, (place, self.name if is_frame else ""))))
         self._tasks.start(self._load(self.path), self)
 
     async def _load(self, path: Path) -> None:
@@ -321,6 +331,7 @@ class PictureViewer(Dialog):
         self._place, self._zoom = QLabel(), QLabel()
         for label in (self._place, self._zoom):
             label.setProperty("kind", "small")
+        self._place.setObjectName("picture.place")
         self._zoom.setObjectName("picture.zoom")
         fit = TextButton(tr("Fit"), kind="quiet")
         describe(fit, "picture.fit", tr("Fit"), tr("Fit to the window"), "0")

@@ -150,9 +150,11 @@ class Thumbnail(QToolButton):
 
     opened = Signal(str)
 
-    def __init__(self, path: Path, largest: QSize) -> None:
+    def __init__(self, path: Path, largest: QSize, name: str = "") -> None:
+        """`name` is shown in place of the file's."""
         super().__init__()
         self._path = path
+        self._name = name or path.name
         self._largest = largest
         self._image: QImage | None = None
         self._error = ""
@@ -161,8 +163,8 @@ class Thumbnail(QToolButton):
         self.setFixedSize(largest.height(), largest.height())
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.setAccessibleName(tr("Picture {0}", path.name))
-        self.setToolTip(tr("{0}: click to view full size", path.name))
+        self.setAccessibleName(tr("Picture {0}", self._name))
+        self.setToolTip(tr("{0}: click to view full size", self._name))
         self.clicked.connect(lambda: self.opened.emit(str(self._path)))
 
     async def fill(self, previews: PreviewCache) -> None:
@@ -174,7 +176,7 @@ class Thumbnail(QToolButton):
             return
         self.show_image(picture)
         if self.note:
-            self.setToolTip(tr("{0} ({1}): click to view full size", self._path.name, self.note))
+            self.setToolTip(tr("{0} ({1}): click to view full size", self._name, self.note))
 
     def _show_error(self, error: BadRequest) -> None:
         self._error = error.title
@@ -201,7 +203,7 @@ class Thumbnail(QToolButton):
         font = theme.font(11)
         metrics = QFontMetrics(font)
         painter.setFont(font)
-        for row, (text, role) in enumerate(((self._path.name, "text"), (self._error, "text_dim"))):
+        for row, (text, role) in enumerate(((self._name, "text"), (self._error, "text_dim"))):
             line = self.rect().adjusted(8, 42 + row * (metrics.lineSpacing() + 2), -8, 0)
             painter.setPen(theme.color(role))
             words = metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, line.width())
