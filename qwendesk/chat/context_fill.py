@@ -142,6 +142,18 @@ class ContextGauge:
         measured = await self._client.ask(Measure(pictures=(part,), options=self._chat.options()))
         return measured.pictures[0] if isinstance(measured, Measured) else measured
 
+    async def count_frames(self, frames: Sequence[ImagePart]) -> TokenCount | CountFailure:
+        """Count the tokens that the frames of a clip add to a question, in pairs if the model takes them so.
+
+        Raises BadRequest if a frame can't be read.
+        """
+        asked = (Message("user", (*frames, TextPart("?"))),)
+        sent = await messages_to_send(asked, self._chat.active_incognito_images)
+        measured = await self._client.ask(Measure(messages=sent, options=self._chat.options()))
+        if not isinstance(measured, Measured):
+            return measured
+        return TokenCount(sum(measured.messages[0].parts[:-1]), measured.n_ctx)
+
     async def count_document(self, document: DocumentPart) -> TokenCount | CountFailure:
         """Count the tokens that a document adds to a question."""
         too_large = estimate_if_too_large([Message("user", (document,))], self._n_ctx)

@@ -75,6 +75,11 @@ class ChatService:
         self.state = Observed(self._current_state())
 
     @property
+    def ffmpeg_folder(self) -> str:
+        """Folder of the programs that open clips, if the user named one."""
+        return self._app.value.ffmpeg_folder
+
+    @property
     def is_incognito(self) -> bool:
         """Whether nothing of the open chat may be written to disk."""
         return self._saver.is_excluded(self._chat.id)

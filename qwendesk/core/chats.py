@@ -2,6 +2,7 @@
 
 import msgspec
 
+from qwendesk.core.clips import ClipChoice
 from qwendesk.core.messages import Message
 
 
@@ -101,6 +102,8 @@ class DraftFile(msgspec.Struct, frozen=True, omit_defaults=True):
     """Encoding that the user chose for a text, by Python's name."""
     text: str = ""
     """A pasted text; `path` is only its name then."""
+    clip: ClipChoice | None = None
+    """For a clip with choices."""
 
 
 class SavedDraft(msgspec.Struct, frozen=True):
@@ -120,9 +123,10 @@ MOST_TITLE_CHARACTERS = 80
 
 
 def title_of_question(message: Message) -> str:
-    """Return a title for a chat from its first question, or from the name of its first document."""
-    names = (document.name for document in message.documents)
-    return title_of(message.text) or next(names, "")[:MOST_TITLE_CHARACTERS]
+    """Return a title for a chat from its first question, or from the name of its first document or clip."""
+    clips = (image.frame.clip for image in message.images if image.frame is not None)
+    names = (*(document.name for document in message.documents), *clips)
+    return title_of(message.text) or next(iter(names), "")[:MOST_TITLE_CHARACTERS]
 
 
 def title_of(text: str) -> str:

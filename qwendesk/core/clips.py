@@ -6,11 +6,23 @@ Qwen's video models take two frames as one picture, and before it the mean of th
 is from Qwen3-VL's processor in Hugging Face's transformers: a chat template has only one placeholder for a whole clip.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from qwendesk.core.messages import ImagePart, Message, Part, TextPart
+
+
+class ClipChoice(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the user chose for a clip that is attached."""
+
+    n_frames: int = 0
+    """0 for as many as its share of the context allows."""
+    begin_s: float = 0.0
+    """Beginning of the part that is used, in seconds."""
+    end_s: float = 0.0
+    """Its end; 0 for the clip's own."""
 
 
 def with_clips(messages: Sequence[Message], *, in_pairs: bool) -> list[Message]:
@@ -57,6 +69,18 @@ def show_time(seconds: float) -> str:
     """Return a time in a clip, such as "0:03" or "1:02:05"."""
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes}:{rest:02}" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+
+
+_TIME = re.compile(r"(?:(?:(\d{1,3}):)?(\d{1,4}):)?(\d{1,6}(?:[.,]\d{1,3})?)")
+
+
+def parse_time(text: str) -> float | None:
+    """Return the seconds of a time such as "0:03", "1:02:05" or "12.5"; None if it is no time."""
+    match = _TIME.fullmatch(text.strip())
+    if match is None:
+        return None
+    hours, minutes, seconds = match.groups()
+    return int(hours or 0) * 3600 + int(minutes or 0) * 60 + float(seconds.replace(",", "."))
 
 
 def _follows(image: ImagePart, other: ImagePart) -> bool:

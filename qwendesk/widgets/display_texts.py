@@ -179,8 +179,13 @@ def picture_text(cost: PictureCost, n_ctx: int) -> str:
 
 
 def clip_text(plan: FramePlan, duration_s: float, n_ctx: int) -> str:
-    """Return what a part of a clip costs: "24 s → 24 frames → 6,200 tokens, 9.0% of context"."""
+    """Return what a part of a clip costs: "24 s → 24 frames → 6,200 tokens, 9.0% of context".
+
+    `n_ctx` is 0 if the context isn't known; then the tokens aren't said.
+    """
     frames = tr_n("{0} frame", "{0} frames", len(plan.times))
+    if not n_ctx:
+        return tr("{0} → {1}", show_duration(duration_s), frames)
     return tr("{0} → {1} → {2}", show_duration(duration_s), frames, share_text(plan.tokens, n_ctx))
 
 

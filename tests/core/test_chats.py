@@ -2,7 +2,8 @@
 
 import pytest
 
-from qwendesk.core.chats import MOST_TITLE_CHARACTERS, title_of
+from qwendesk.core.chats import MOST_TITLE_CHARACTERS, title_of, title_of_question
+from qwendesk.core.messages import ClipFrame, DocumentPart, ImagePart, Message, TextPart
 
 
 @pytest.mark.parametrize(
@@ -28,3 +29,11 @@ def test_a_long_line_is_cut_at_a_word() -> None:
 
 def test_a_line_without_spaces_is_cut_anyway() -> None:
     assert title_of("x" * 500) == "x" * MOST_TITLE_CHARACTERS + "…"
+
+
+def test_a_question_without_words_is_called_like_its_document_or_clip() -> None:
+    frames = tuple(ImagePart("a.png", "a", frame=ClipFrame("walk.mp4", "sha", time_s, 3.0)) for time_s in (0.0, 1.0))
+    assert title_of_question(Message("user", frames)) == "walk.mp4"
+    assert title_of_question(Message("user", (*frames, DocumentPart("notes.txt", "words")))) == "notes.txt"
+    assert title_of_question(Message("user", (*frames, TextPart("What happens?")))) == "What happens?"
+    assert title_of_question(Message("user", (ImagePart("a.png", "a"),))) == ""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from qwendesk.core.clips import parts_with_times, pictures_and_clips, show_time
+from qwendesk.core.clips import parse_time, parts_with_times, pictures_and_clips, show_time
 from qwendesk.core.messages import ClipFrame, ImagePart, Part, TextPart
 
 
@@ -65,3 +65,8 @@ def test_times_have_hours_only_if_the_clip_is_that_long() -> None:
     assert [show_time(seconds) for seconds in (0, 3.9, 65, 3599, 3600, 7325)] == [
         "0:00", "0:03", "1:05", "59:59", "1:00:00", "2:02:05",
     ]  # fmt: skip
+
+
+def test_times_are_read_as_people_write_them() -> None:
+    texts = ("0:03", "1:05", "1:02:05", "90", "12.5", "12,5", " 0:07 ", "", "1:", "x", "-3", "1:2:3:4")
+    assert [parse_time(text) for text in texts] == [3, 65, 3725, 90, 12.5, 12.5, 7, None, None, None, None, None]

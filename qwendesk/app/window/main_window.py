@@ -423,7 +423,7 @@ def drop_text(files: Sequence[Path], engine: EngineState) -> str:
         return tr("Drop to choose what to do with {0}", models[0].name)
     if engine.report is not None and not engine.report.can_see:
         return tr("Drop PDF, text or code to attach them")
-    return tr("Drop pictures, PDF, text or code to attach them")
+    return tr("Drop pictures, clips, PDF, text or code to attach them")
 
 
 class _Notices(QWidget):

@@ -12,6 +12,7 @@ from PySide6.QtGui import QAction, QImage
 
 from qwendesk.core import paths
 from qwendesk.core.paths import cache_folder
+from tests.decoding.made_clips import animation
 from tests.window_desk import Desk
 
 SECRET = "the colour of my secret pelican"
@@ -57,12 +58,13 @@ def noise(side: int) -> QMimeData:
 
 
 def pictures_in_the_cache() -> set[Path]:
-    return {path for folder in ("pasted", "scaled", "pages") for path in (cache_folder() / folder).rglob("*")}
+    return {path for folder in ("pasted", "scaled", "pages", "clips") for path in (cache_folder() / folder).rglob("*")}
 
 
 async def test_incognito_chat_writes_no_file(make_desk: Callable[[], Desk], writes: _Writes, tmp_path: Path) -> None:
     document = tmp_path / "notes.txt"
     document.write_text(DOCUMENT)
+    clip = tmp_path / "walk.gif"
     before = pictures_in_the_cache()
     desk = make_desk()
     desk.parts.chats.start()
@@ -76,8 +78,9 @@ async def test_incognito_chat_writes_no_file(make_desk: Callable[[], Desk], writ
     name = composer.attachments.items[0].name
     desk.find(f"{name}.size.small", QAction).trigger()
     desk.drop(document)
+    desk.drop(animation(clip, ("red", "blue", "green"), 1000))
     await desk.until(
-        lambda: len(composer.attachments.items) == 2 and all(each.tokens for each in composer.attachments.items)
+        lambda: len(composer.attachments.items) == 3 and all(each.tokens for each in composer.attachments.items)
     )
     await desk.ask(SECRET)
     turn = desk.parts.chat.conversation.turns[0].id
@@ -85,9 +88,11 @@ async def test_incognito_chat_writes_no_file(make_desk: Callable[[], Desk], writ
     await desk.ask(SECRET + " again")
 
     asked = desk.client.asked
-    (picture,) = asked[-1].messages[0].images
+    picture, *frames = asked[-1].messages[0].images
+    assert [frame.frame.clip for frame in frames if frame.frame] == [clip.name] * len(frames) != []
+    assert all(frame.data.startswith(b"\x89PNG") for frame in frames)
     assert picture.data.startswith(b"\x89PNG")  # the engine got the smaller copy, as bytes
-    (original,) = [
+    original, *_ = [
         desk.parts.chat.incognito_images.get(Path(part.path))
         for part in desk.parts.chat.conversation.turns[0].question.images
     ]
@@ -97,9 +102,9 @@ async def test_incognito_chat_writes_no_file(make_desk: Callable[[], Desk], writ
 
     desk.parts.chats.services.chat_list.new(incognito=True)
     assert desk.parts.chat.incognito_images.get(Path(picture.path)) is None, "the picture outlives its chat"
-    secrets = (SECRET.encode(), DOCUMENT.encode(), original[2000:2064], picture.data[2000:2064])
+    secrets = (SECRET.encode(), DOCUMENT.encode(), original[2000:2064], picture.data[2000:2064], clip.name.encode())
     places = {path for folder in (*paths.own_folders(),) for path in folder.rglob("*") if path.is_file()}
-    for path in places | {path for path in writes.paths if path.is_file()} - {document}:
+    for path in places | {path for path in writes.paths if path.is_file()} - {document, clip}:
         content = path.read_bytes()
         assert not any(secret in content for secret in secrets), path
     # Files that are renamed into place, and locks, which are empty.

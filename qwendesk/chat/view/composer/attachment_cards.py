@@ -62,6 +62,9 @@ class AttachmentCard(QFrame):
         """Return what a draft saves of this attachment."""
         return str(self.path)
 
+    def withdraw(self) -> None:
+        """End what is still done for this card, because it is removed."""
+
     def refuse(self, title: str, sentence: str) -> None:
         self.tokens, self.refusal = 0, sentence
         self.cost.setText(title)

@@ -9,6 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from qwendesk.chat.chat_state import IncognitoImages
+from qwendesk.chat.clip_parts import CLIP_SUFFIXES, clip_kind, is_animated
 from qwendesk.chat.context_fill import ContextGauge
 from qwendesk.chat.documents.document_reader import DOCUMENT_ENDINGS, LANGUAGE_OF, is_document, is_pdf, read_document
 from qwendesk.chat.documents.pdf import draw_pages, parse_pages, pdf_facts, pdf_pictures, show_pages
@@ -16,11 +17,14 @@ from qwendesk.chat.image_parts import image_part
 from qwendesk.chat.request import TokenCount
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.view.composer.attachment_cards import AttachmentCard, DocumentCard, PictureCard
+from qwendesk.chat.view.composer.clip_card import ClipCard
+from qwendesk.chat.view.composer.clip_loader import ClipLoader
 from qwendesk.chat.view.composer.composer import Composer
 from qwendesk.chat.view.composer.pasted_content import PastedContent
 from qwendesk.chat.view.thread.document_chip import DocumentViewer
 from qwendesk.chat.view.thread.pictures.thumbnails import SUFFIXES, PreviewCache, store_image_data, store_pasted_image
 from qwendesk.core.chats import DraftFile
+from qwendesk.core.clips import ClipChoice
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.input_files import open_regular
 from qwendesk.core.json_decoding import whole_characters
@@ -56,6 +60,7 @@ class AttachmentLoader(QObject):
         self._counted_with: LoadReport | None = None
         self._warning = ""
         self._message = object()
+        self._clips = ClipLoader(composer.attachments, chat, previews)
         row = composer.attachments
         row.changed.connect(self._check_size)
         row.recount.connect(self._recount)
@@ -77,12 +82,16 @@ class AttachmentLoader(QObject):
     def show_report(self, report: LoadReport | None) -> None:
         """Count the attachments again with the loaded model; None if none is loaded."""
         self._report = report
+        self._clips.show_report(report)
         self._composer.show_vision(can_see=report is None or report.can_see)
         if report is not None and report is not self._counted_with:
             self._counted_with = report
             self._composer.show_notice("")
             for card in self._composer.attachments.items:
-                self._recount(card)
+                if isinstance(card, ClipCard) and not card.choice.n_frames:
+                    self._clips.read_frames(card)  # its share of this context may be another one
+                else:
+                    self._recount(card)
 
     def attach(self, content: PastedContent) -> None:
         """Attach files and pictures that were dropped or pasted, and insert text into the message."""
@@ -94,10 +103,12 @@ class AttachmentLoader(QObject):
 
     def choose_files(self) -> None:
         pictures = " ".join(f"*.{suffix}" for suffix in SUFFIXES)
+        clips = " ".join(f"*.{suffix}" for suffix in CLIP_SUFFIXES)
         documents = " ".join(f"*.{suffix}" for suffix in (*DOCUMENT_ENDINGS, *LANGUAGE_OF))
         filters = (
-            tr("Pictures and documents ({0})", f"{pictures} {documents}"),
+            tr("Pictures, clips and documents ({0})", f"{pictures} {clips} {documents}"),
             tr("Pictures ({0})", pictures),
+            tr("Clips ({0})", clips),
             tr("All files (*)"),
         )
 
@@ -191,7 +202,12 @@ class AttachmentLoader(QObject):
             self.folder_dropped.emit(str(path))
             return
         kind = await asyncio.to_thread(_kind_of, path)
-        if kind == "picture":
+        if kind == "animation":
+            is_clip = await asyncio.to_thread(is_animated, path)
+            kind = "clip" if is_clip else "picture"
+        if kind == "clip":
+            await self._attach_clip(path, file, message, ask=ask)
+        elif kind == "picture":
             await self._attach_image(path, None, message, ask=ask, longest_side=file.longest_side)
         elif kind == "pdf":
             await self._attach_pdf(path, file, message, ask=ask)
@@ -213,6 +229,16 @@ class AttachmentLoader(QObject):
         card = self._composer.attachments.add_picture(picture, image)
         if card is not None:
             self._recount(card)
+
+    async def _attach_clip(self, path: Path, file: DraftFile, message: object, *, ask: bool) -> None:
+        report = self._report
+        if ask and report is not None and not report.can_see:
+            raise _NoVision
+        if message is not self._message:
+            raise _MessageReplaced
+        card = self._composer.attachments.add_clip(path, file.clip or ClipChoice())
+        if card is not None and await self._clips.read_facts(card):
+            self._clips.read_frames(card)
 
     async def _attach_pdf(self, path: Path, file: DraftFile, message: object, *, ask: bool) -> None:
         facts = await asyncio.to_thread(pdf_facts, path)
@@ -289,6 +315,8 @@ class AttachmentLoader(QObject):
                 card.show_count(room.tokens, room.n_ctx)
             elif isinstance(room, RequestFailed):
                 self._show_uncounted(card, room)
+        elif isinstance(card, ClipCard) and report.can_see and card.parts:
+            await self._count_clip(card)
         elif isinstance(card, PictureCard) and report.can_see:
             side = card.longest_side
             try:
@@ -303,6 +331,20 @@ class AttachmentLoader(QObject):
             elif isinstance(cost, RequestFailed):
                 self._show_uncounted(card, cost)
         self._check_size()
+
+    async def _count_clip(self, card: ClipCard) -> None:
+        parts = card.parts
+        try:
+            count = await self._gauge.count_frames(parts)
+        except BadRequest as error:
+            card.refuse(error.title, error.sentence)
+            return
+        if parts is not card.parts:
+            return
+        if isinstance(count, TokenCount):
+            card.show_cost(count.tokens, count.n_ctx)
+        elif isinstance(count, RequestFailed):
+            self._show_uncounted(card, count)
 
     def _show_uncounted(self, card: AttachmentCard, failure: RequestFailed) -> None:
         """Refuse what the engine couldn't count. A server counts nothing before it answers, which is no refusal."""
@@ -342,9 +384,14 @@ def refusal_sentence(room: TokenCount) -> str:
 
 
 def _kind_of(path: Path) -> str:
-    """Return "picture", "pdf" or "text". Raises BadRequest for anything else. Blocks."""
+    """Return "picture", "clip", "animation" for one that may be either, "pdf" or "text".
+
+    Clips are known by their first bytes. Raises BadRequest for anything else. Blocks.
+    """
     if path.is_dir():
         raise BadRequest(tr("This is a folder"), tr('"{0}" is a folder. Attach the files in it instead.', path.name))
+    if kind := clip_kind(path):
+        return kind
     if path.suffix.lower().lstrip(".") in SUFFIXES:
         return "picture"
     if is_pdf(path.name):
@@ -354,7 +401,8 @@ def _kind_of(path: Path) -> str:
     if is_document(path):
         return "text"
     sentence = tr(
-        "“{0}” can't be attached. You can attach pictures, PDF, Office documents, text and code files.", path.name
+        "“{0}” can't be attached. You can attach pictures, clips, PDF, Office documents, text and code files.",
+        path.name,
     )
     raise BadRequest(tr("File type not supported"), sentence)
 

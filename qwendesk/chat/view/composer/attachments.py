@@ -1,4 +1,4 @@
-"""The attachments in the composer: pictures first, then documents, each in the order that the user chose."""
+"""The attachments in the composer: pictures and clips first, then documents, each in the order that the user chose."""
 
 import itertools
 from pathlib import Path
@@ -17,9 +17,11 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QFrame, QGridLayout, QScrollArea, QWidget
 
 from qwendesk.chat.view.composer.attachment_cards import AttachmentCard, DocumentCard, PictureCard
+from qwendesk.chat.view.composer.clip_card import ClipCard
 from qwendesk.chat.view.composer.pasted_content import OWN_DRAG
 from qwendesk.chat.view.thread.pictures.thumbnails import ImagePreview
 from qwendesk.core.chats import DraftFile
+from qwendesk.core.clips import ClipChoice
 from qwendesk.core.messages import DocumentPart, ImagePart
 from qwendesk.widgets.theme_keeper import current_theme
 
@@ -55,8 +57,10 @@ class Attachments(QWidget):
     """All attachments of the message being written; hidden while there are none."""
 
     changed = Signal()
-    opened = Signal(str)
-    """Path of a picture that the user wants to see."""
+    opened = Signal(str, object)
+    """Path of a picture that the user wants to see, and its ClipFrame if it is a frame of a clip."""
+    clip_asked = Signal(object)
+    """A ClipCard whose frames the user wants to choose."""
     document_opened = Signal(object)
     resized = Signal()
     """The height of the widget changed."""
@@ -91,7 +95,14 @@ class Attachments(QWidget):
 
     @property
     def pictures(self) -> list[ImagePart]:
-        return [item.part for item in self._items if isinstance(item, PictureCard)]
+        """The pictures and the frames of clips, in order."""
+        images: list[ImagePart] = []
+        for item in self._items:
+            if isinstance(item, PictureCard):
+                images.append(item.part)
+            elif isinstance(item, ClipCard):
+                images += item.parts
+        return images
 
     @property
     def documents(self) -> list[DocumentPart]:
@@ -107,11 +118,41 @@ class Attachments(QWidget):
             return None
         self._card_count += 1
         card = PictureCard(picture, self._card_count, image)
-        card.opened.connect(self.opened)
+        card.opened.connect(lambda path: self.opened.emit(path, None))
         card.size_chosen.connect(lambda: self.recount.emit(card))
         card.size_chosen.connect(self.changed)
         self._insert(card)
         return card
+
+    def add_clip(self, path: Path, choice: ClipChoice) -> ClipCard | None:
+        """Add the card of a clip that is yet to be read, and return it; None if the same file is already attached."""
+        if any(isinstance(item, ClipCard) and item.path == path for item in self._items):
+            return None
+        self._card_count += 1
+        card = ClipCard(path, self._card_count, choice)
+        card.opened.connect(self.opened)
+        card.asked.connect(lambda: self.clip_asked.emit(card))
+        self._insert(card)
+        return card
+
+    def show_frames(self, card: ClipCard, parts: tuple[ImagePart, ...], preview: ImagePreview) -> None:
+        """Give a clip that was read its frames."""
+        card.show_frames(parts, preview)
+        self.recount.emit(card)
+        self.changed.emit()
+
+    def remove(self, card: AttachmentCard) -> None:
+        """Remove a card and focus the next one, so that pressing Del repeatedly works."""
+        place = self._items.index(card)
+        focus: QWidget | None = self.window().focusWidget()
+        had_focus = focus is not None and card.isAncestorOf(focus)
+        self._items.remove(card)
+        _discard(card)
+        self._on_changed()
+        if had_focus and self._items:
+            self._items[min(place, len(self._items) - 1)].handle.setFocus()
+        elif had_focus and (parent := self.parentWidget()) is not None:
+            parent.setFocus()
 
     def add_document(self, file: DraftFile, document: DocumentPart) -> DocumentCard | None:
         """Add a card and return it; None if the same text of the same file is already attached."""
@@ -134,14 +175,13 @@ class Attachments(QWidget):
 
     def clear(self) -> None:
         for item in self._items:
-            item.hide()
-            item.deleteLater()
+            _discard(item)
         self._items.clear()
         self._on_changed()
 
     def move_card(self, card: AttachmentCard, index: int) -> None:
         """Move a card to this index, or as close to it as the cards of its kind allow."""
-        kind = [item for item in self._items if isinstance(item, PictureCard) == isinstance(card, PictureCard)]
+        kind = [item for item in self._items if isinstance(item, DocumentCard) == isinstance(card, DocumentCard)]
         first = self._items.index(kind[0])
         place = max(first, min(index, first + len(kind) - 1))
         if place != self._items.index(card):
@@ -196,28 +236,14 @@ class Attachments(QWidget):
         return next((item for item in self._items if str(item.number).encode() == number), None)
 
     def _insert(self, card: AttachmentCard) -> None:
-        card.removed.connect(lambda: self._remove(card))
+        card.removed.connect(lambda: self.remove(card))
         card.moved.connect(lambda step: self.move_card(card, self._items.index(card) + step))
-        pictures = sum(isinstance(item, PictureCard) for item in self._items)
-        self._items.insert(pictures if isinstance(card, PictureCard) else len(self._items), card)
+        n_seen = sum(not isinstance(item, DocumentCard) for item in self._items)
+        self._items.insert(len(self._items) if isinstance(card, DocumentCard) else n_seen, card)
         self._on_changed()
-
-    def _remove(self, card: AttachmentCard) -> None:
-        """Remove a card and focus the next one, so that pressing Del repeatedly works."""
-        place = self._items.index(card)
-        focus: QWidget | None = self.window().focusWidget()
-        had_focus = focus is not None and card.isAncestorOf(focus)
-        self._items.remove(card)
-        card.hide()
-        card.deleteLater()
-        self._on_changed()
-        if had_focus and self._items:
-            self._items[min(place, len(self._items) - 1)].handle.setFocus()
-        elif had_focus and (parent := self.parentWidget()) is not None:
-            parent.setFocus()
 
     def _unfold(self, card: DocumentCard) -> None:
-        self._remove(card)
+        self.remove(card)
         self.unfolded.emit(card.file.text)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -235,8 +261,13 @@ class Attachments(QWidget):
         for item in self._items:
             self._grid.removeWidget(item)
         before: QWidget | None = None
-        for index, item in enumerate(self._items):
-            self._grid.addWidget(item, index // self._columns, index % self._columns)
+        place = 0
+        for item in self._items:
+            # The card of a clip has a row of its own, because it says more.
+            n_columns = self._columns if isinstance(item, ClipCard) else 1
+            place += -place % n_columns
+            self._grid.addWidget(item, place // self._columns, place % self._columns, 1, n_columns)
+            place += n_columns
             item.show()
             if before is not None:
                 _tab_after(before, item)
@@ -245,6 +276,12 @@ class Attachments(QWidget):
         self._grid.setColumnStretch(1, self._columns - 1)
         self.setVisible(bool(self._items))
         self.resized.emit()
+
+
+def _discard(card: AttachmentCard) -> None:
+    card.withdraw()
+    card.hide()
+    card.deleteLater()
 
 
 def _tab_after(before: AttachmentCard | QWidget, card: AttachmentCard) -> None:

@@ -314,7 +314,9 @@ class Composer(QFrame):
         self._words = ButtonWords(row)
         self.tools = ToolsButton(self._words)
         attach = IconButton("attach", size=19, side=34)
-        describe(attach, "composer.attach", tr("Attach pictures or documents"), shortcut=COMMANDS["attach"].shortcut)
+        describe(
+            attach, "composer.attach", tr("Attach pictures, clips or documents"), shortcut=COMMANDS["attach"].shortcut
+        )
         attach.clicked.connect(self.attach_asked)
         self._thinking = TextButton(kind="pill", icon_name="thought", role="text", size=16)
         self._thinking.setCheckable(True)

@@ -54,11 +54,11 @@ class ClipStrip(QWidget):
         super().__init__()
         self._frames, self._clip, self._previews = tuple(frames), clip, previews
         self._name = name
-        self._cell = FRAME_SIZE.width()
+        self._cell, self._shape = FRAME_SIZE.width(), QSize(FRAME_SIZE.width(), FRAME_SIZE.width() * 9 // 16)
         self._widest = 0
         self._shown: list[FrameThumbnail] = []
         self.setObjectName(name)
-        title = tr("{0} · {1}", clip.clip, show_duration(clip.clip_s))
+        title = tr("{0} · {1}", clip.clip, show_duration(clip.clip_s)) if clip.clip_s else clip.clip
         self.setAccessibleName(tr("Clip {0}", title))
         self._title = ElidedLabel(f"{name}.title", kind="small")
         self._title.setText(title)
@@ -112,6 +112,7 @@ class ClipStrip(QWidget):
         thumbnail = FrameThumbnail(path, frame.clip, frame.time_s)
         picture = thumbnail.picture
         picture.setObjectName(f"{self._name}.frame.{index + 1}")
+        picture.setFixedSize(self._shape)  # so that nothing moves when it is there
         picture.opened.connect(lambda path: self.opened.emit(path, frame))
         make_draggable(picture, partial(self._previews.mime, path))
         window_tasks().start(picture.fill(self._previews), picture)
@@ -124,8 +125,11 @@ class ClipStrip(QWidget):
         except BadRequest:
             return
         shape = QSize(first.width, first.height).scaled(FRAME_SIZE, Qt.AspectRatioMode.KeepAspectRatio)
+        self._shape = shape.expandedTo(QSize(48, 48))
         # The thumbnail of a narrow frame is a bit wider, and "+ 18 more" must fit too.
-        self._cell = max(shape.width(), FRAME_SIZE.height())
+        self._cell = max(self._shape.width(), FRAME_SIZE.height())
+        for thumbnail in self._shown:
+            thumbnail.picture.setFixedSize(self._shape)
         self.fit_width(self._widest)
 
     def _open_rest(self) -> None:
