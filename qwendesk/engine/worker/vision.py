@@ -32,6 +32,8 @@ from qwendesk.engine.worker.model import LoadedModel
 _KEPT_PIXELS = 16_777_216
 # Qwen's own image processor refuses images whose long side is more than this many times the short side.
 _LONGEST_RATIO = 200
+# Pictures whose sizes are remembered, in 2 MB.
+_MOST_SIZES = 10_000
 
 Pixels = np.ndarray[tuple[int, int, int], np.dtype[np.uint8]]
 
@@ -52,6 +54,23 @@ def picture_size(part: ImagePart) -> tuple[int, int]:
         facts = inspect_image(Path(part.path), source)
     _check_shape(part, facts)
     return facts.width, facts.height
+
+
+class PictureSizes:
+    """Sizes of pictures that were asked for before: each frame of a clip is counted with every message."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[int, int]] = {}
+
+    def size(self, part: ImagePart) -> tuple[int, int]:
+        """Return what `picture_size` does, without a decoding process if it is known. Raise BadRequest as that does."""
+        if part.sha256 in self._known:
+            with _source(part):
+                return self._known[part.sha256]
+        size = picture_size(part)
+        if part.sha256 and len(self._known) < _MOST_SIZES:
+            self._known[part.sha256] = size
+        return size
 
 
 def read_picture(part: ImagePart) -> ImagePixels:
@@ -151,6 +170,7 @@ class Vision:
         self._model = model
         self._budget_bytes = budget_bytes
         self._seconds_per_token = _UNKNOWN_S_PER_TOKEN
+        self._sizes = PictureSizes()
         self._width = C.llama_model_n_embd_inp(model.handle)
         self._marker = M.mtmd_default_marker()
         self._prepared: collections.OrderedDict[str, PreparedImage] = collections.OrderedDict()
@@ -194,7 +214,7 @@ class Vision:
 
     def count(self, part: ImagePart) -> tuple[int, int, int]:
         """Return the width, height (in pixels) and number of tokens of an image or pair without decoding it."""
-        width, height = picture_size(part)
+        width, height = self._sizes.size(part)
         unread = (None,) if part.pair is None else (None, None)
         picture = self._tokenize_images(unread, reduced_size(width, height), part.key)
         _free(picture)

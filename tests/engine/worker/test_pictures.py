@@ -46,6 +46,20 @@ def test_picture_without_a_file_is_read_from_its_bytes(tmp_path: Path) -> None:
     assert vision.read_picture(request.pictures[0]).pixels.shape == (30, 40, 3)
 
 
+def test_the_size_of_a_picture_is_read_once_while_its_file_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image = saved(Image.new("RGB", (40, 30), "red"), tmp_path / "a.png")
+    inspect, inspected = vision.inspect_image, []
+    monkeypatch.setattr(vision, "inspect_image", lambda *args: inspected.append(args) or inspect(*args))
+    sizes = vision.PictureSizes()
+    assert [sizes.size(image) for _ in range(3)] == [(40, 30)] * 3
+    assert len(inspected) == 1
+    Image.new("RGB", (64, 64), "blue").save(image.path)
+    with pytest.raises(BadRequest, match="changed since"):
+        sizes.size(image)
+
+
 def test_a_file_is_only_hashed_again_if_its_stamp_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     image = saved(Image.new("RGB", (40, 30), "red"), tmp_path / "a.png")
     stamped = msgspec.structs.replace(image, file_stamp=file_stamp(Path(image.path).stat()))
