@@ -193,8 +193,8 @@ async def test_a_draft_keeps_the_clip_and_its_choices(desk: Desk, tmp_path: Path
     assert 1.0 <= times[0] < times[1] <= 3.0
 
 
-async def test_a_model_that_takes_no_pairs_gets_a_plan_of_its_own(
-    make_desk: Callable[[], Desk], client: FakeEngineClient, tmp_path: Path
+async def test_a_clip_dropped_before_the_model_is_loaded_is_counted_afterwards(
+    make_desk: Callable[[], Desk], tmp_path: Path
 ) -> None:
     desk = make_desk()
     desk.drop(clip(tmp_path / "a.gif"))
@@ -204,6 +204,20 @@ async def test_a_model_that_takes_no_pairs_gets_a_plan_of_its_own(
     await desk.load_demo()
     shown = await counted(desk)
     assert shown.tokens == PICTURE_TOKENS * len(shown.parts)
+
+
+@pytest.mark.parametrize(("in_pairs", "n_frames"), [(False, 8), (True, 12)])
+async def test_a_clip_takes_a_quarter_of_what_is_free_at_most(
+    make_desk: Callable[[], Desk], client: FakeEngineClient, tmp_path: Path, in_pairs: bool, n_frames: int
+) -> None:
+    client.report = msgspec.structs.replace(DEMO_REPORT, n_ctx=1024, pairs_frames=in_pairs)
+    desk = make_desk()
+    await desk.load_demo()
+    desk.drop(clip(tmp_path / "a.gif", 12))
+    shown = await counted(desk)
+    assert shown.plan is not None
+    assert shown.plan.tokens <= 1024 / 4
+    assert len(shown.parts) == n_frames
 
 
 async def test_a_clip_read_for_one_chat_is_not_attached_in_the_next(desk: Desk, tmp_path: Path) -> None:
