@@ -31,6 +31,7 @@ from qwendesk.engine.protocol import (
     Tokenized,
 )
 from qwendesk.server.answer import AnswerCollector, AnswerHead
+from qwendesk.server.clips import ServedClips
 from qwendesk.server.conversations import ReasoningMemory, conversation_key, engine_client, prefix_hashes
 from qwendesk.server.fields import off_loop
 from qwendesk.server.question import Question
@@ -125,7 +126,11 @@ def served_options(question: Question, report: LoadReport) -> GenerationOptions:
 class Answering:
     """Owns the queue and what is remembered of answers. Call its methods on the event loop's thread."""
 
-    def __init__(self, client: EngineClient, models: ServedModels, queue: FairQueue, make_options: MakeOptions) -> None:
+    def __init__(
+        self, client: EngineClient, models: ServedModels, queue: FairQueue, make_options: MakeOptions,
+        clips: ServedClips,
+    ) -> None:  # fmt: skip
+        self._clips = clips
         self._client, self._models, self._queue, self._make_options = client, models, queue, make_options
         self._memory = ReasoningMemory()
 
@@ -167,7 +172,8 @@ class Answering:
         """Return how many tokens a question has. Raise Refused."""
         report = await self._models.ready(question.model)
         options = self._options(question, report)
-        messages, _ = self._completed(question, await _hashes(question, client))
+        completed, _ = self._completed(question, await _hashes(question, client))
+        messages = await self._clips.with_frames(completed, report)
         counted = await self._client.ask(
             Measure(messages=messages, options=options, tools_json=question.tools_json, client=engine_client(client))
         )
@@ -188,7 +194,8 @@ class Answering:
     ) -> AsyncGenerator[AnswerItem]:
         options = self._options(question, report)
         hashes = await _hashes(question, client)
-        messages, begun = self._completed(question, hashes)
+        completed, begun = self._completed(question, hashes)
+        messages = await self._clips.with_frames(completed, report)
         request = Generate(
             messages=messages,
             options=options,

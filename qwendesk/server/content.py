@@ -8,11 +8,13 @@ from qwendesk.chat.exchange.pictures import picture_ending
 from qwendesk.core.json_decoding import decode_base64
 from qwendesk.core.messages import ImagePart, Part, TextPart
 from qwendesk.core.text_decoding import decode_text
+from qwendesk.server.clips import unread_clip
 from qwendesk.server.fields import Fields
 from qwendesk.server.refusals import BAD_PICTURE, Refused, bad_field
 
 _TEXTS = ("text", "input_text", "output_text", "refusal")
 _PICTURES = ("image_url", "input_image", "image", "computer_screenshot")
+_CLIPS = ("video_url", "input_video", "video")
 _DOCUMENTS = ("document", "file", "input_file", "search_result")
 _REASONING = ("thinking", "reasoning", "reasoning_text")
 # Of Anthropic's API, which reads them by themselves.
@@ -54,12 +56,14 @@ def _read_part(part: Fields) -> Iterator[Part]:
         yield TextPart(part.text("refusal" if kind == "refusal" else "text"))
     elif kind in _PICTURES:
         yield read_picture(part)
+    elif kind in _CLIPS:
+        yield _read_clip(part)
     elif kind in _DOCUMENTS:
         yield from _read_document(part)
     elif kind in _ELSEWHERE or (kind.endswith(("_tool_use", "_tool_result")) and kind not in _CALLS):
         part.drop()
     elif kind not in (*_REASONING, *_CALLS):
-        raise part.refuse("type", f'Parts of the type "{kind}" can\'t be read. Send text and pictures.')
+        raise part.refuse("type", f'Parts of the type "{kind}" can\'t be read. Send text, pictures and clips.')
 
 
 def _read_document(part: Fields) -> Iterator[Part]:
@@ -94,6 +98,20 @@ def _read_document(part: Fields) -> Iterator[Part]:
         raise source.refuse(name, "Only documents of plain text and pictures are read. Send the text of the document.")
 
 
+def _read_clip(part: Fields, param: str = "") -> ImagePart:
+    """Return a clip whose frames are still to be read. Raise Refused for what can't be read."""
+    for name in _UNUSED:
+        part.any(name)
+    for name in _CLIP_PLACES:
+        place = param or part.path(name)
+        if isinstance(part.peek(name), dict):
+            return _read_clip(part.object(name), place)
+        if part.has(name):
+            data = read_base64(part.text(name), place, "data:video/mp4;base64,...")
+            return unread_clip(place, hashlib.sha256(data).hexdigest(), data)
+    raise _bad(param or part.path("video_url"), f"{param or part.path('video_url')} is missing.")
+
+
 def _text_of(value: Any) -> str:
     """Return the text in what clients send as reasoning: a text, an object with one, or a list of those."""
     if isinstance(value, list):
@@ -107,7 +125,8 @@ def _text_of(value: Any) -> str:
 
 # Where the parts of the APIs have a picture, or an object with it.
 _PLACES = ("image_url", "image", "source", "url", "data", "file_data")
-# What says which format a picture has: that is seen from its bytes.
+_CLIP_PLACES = ("video_url", "input_video", "video", "data", "url")
+# What says which format a picture or clip has: that is seen from its bytes.
 _UNUSED = ("type", "media_type", "mime_type", "mimeType", "format")
 
 
@@ -134,10 +153,10 @@ def picture(text: str, param: str) -> ImagePart:
     return ImagePart(param, hashlib.sha256(data).hexdigest(), data=data)
 
 
-def read_base64(text: str, param: str) -> bytes:
+def read_base64(text: str, param: str, example: str = "data:image/png;base64,...") -> bytes:
     """Return the bytes of a data URL, or of base64 without one. Raise Refused for anything else."""
     if ":" in text[:100] and not text.lstrip()[:5].lower() == "data:":
-        raise _bad(param, "QwenDesk fetches no addresses. Send the picture itself in base64: data:image/png;base64,...")
+        raise _bad(param, f"QwenDesk fetches no addresses. Send the file itself in base64: {example}")
     try:
         data = decode_base64(text)
     except ValueError as error:

@@ -20,6 +20,7 @@ from qwendesk.engine.contract import EngineClient
 from qwendesk.server.access import Access, ServerKey, read_keys
 from qwendesk.server.answering import Answering, FairQueue, MakeOptions, served_options
 from qwendesk.server.certificates import Certificate, host_names, network_hosts, own_certificate
+from qwendesk.server.clips import ServedClips
 from qwendesk.server.refusals import Limits
 from qwendesk.server.requests import RequestLog
 from qwendesk.server.served_models import ServedModels
@@ -51,6 +52,8 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """None makes one where one is needed."""
     most_waiting: int = 16
     """Maximum number of requests that wait for their turn; further ones are refused."""
+    ffmpeg_folder: str = ""
+    """Where ffmpeg is looked for first."""
     network_port: int | None = None
     """The port at which other PCs reach the server too, always with TLS; None lets none in."""
 
@@ -185,7 +188,8 @@ class ServerService:
     def _make_app(self, options: ServerOptions, keys: tuple[ServerKey, ...]) -> "HttpApp":
         from qwendesk.server.http_app import HttpApp
 
-        answering = Answering(self._client, self.models, FairQueue(options.most_waiting), self._make_options)
+        queue, clips = FairQueue(options.most_waiting), ServedClips(options.ffmpeg_folder)
+        answering = Answering(self._client, self.models, queue, self._make_options, clips)
         names = (options.host.lower(), *host_names()) if options.lets_others_in else ()
         access = Access(keys, names, options.origins)
         return HttpApp(answering, self.models, access, self.requests, self._limits)
