@@ -21,7 +21,7 @@ from qwendesk.core.errors import BadOption, QwenDeskError
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.json_decoding import decode_json
-from qwendesk.core.messages import CallRecord
+from qwendesk.core.messages import CallRecord, ImagePart
 from qwendesk.core.option_rules import parse_load_options
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.paths import demo_mmproj, demo_model
@@ -56,6 +56,7 @@ class AskRequest(msgspec.Struct, frozen=True, kw_only=True):
     load: LoadOptions
     prompts: tuple[str, ...]
     images: tuple[Path, ...] = ()
+    videos: tuple[Path, ...] = ()
     system: str = ""
     thinking: bool = True
     overrides: Mapping[str, str] = {}
@@ -84,6 +85,14 @@ def add_ask_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         help="a picture for the first message; repeatable",
+    )
+    add(
+        "--video",
+        metavar="F",
+        type=Path,
+        action="append",
+        default=[],
+        help="a clip for the first message, whose frames the model gets; repeatable",
     )
     add("--system", metavar="T", default="", help="the system prompt")
     add("--think", action=argparse.BooleanOptionalAction, default=True, help="think before answering, if the model can")
@@ -124,19 +133,22 @@ def request_of(options: argparse.Namespace) -> AskRequest:
             raise BadOption(tr("Bad option"), tr('--set takes KEY=VALUE, not "{0}".', assignment))
         (for_load if _belongs_to_load(key.strip()) else overrides)[key.strip()] = value
     check_settings(ChatSettings(overrides=overrides))
-    missing = [str(path) for path in options.image if not path.is_file()]
-    if missing:
-        raise QwenDeskError(tr("Picture not found"), tr("{0} could not be found. Check the path.", missing[0]))
-    if not all(prompt.strip() for prompt in options.prompts[0 if not options.image else 1 :]):
+    for title, paths in ((tr("Picture not found"), options.image), (tr("Clip not found"), options.video)):
+        missing = [str(path) for path in paths if not path.is_file()]
+        if missing:
+            raise QwenDeskError(title, tr("{0} could not be found. Check the path.", missing[0]))
+    shown = (*options.image, *options.video)
+    if not all(prompt.strip() for prompt in options.prompts[0 if not shown else 1 :]):
         raise QwenDeskError(tr("Nothing to ask"), tr("A PROMPT is empty."))
     _refuse_assignments(options.prompts)
     files = _load_options(options)
-    for path in (files.model, files.mmproj, *(str(image.absolute()) for image in options.image)):
+    for path in (files.model, files.mmproj, *(str(path.absolute()) for path in shown)):
         check_text(path, tr("A file's path"))
     return AskRequest(
         load=parse_load_options(files, for_load),
         prompts=tuple(options.prompts),
         images=tuple(options.image),
+        videos=tuple(options.video),
         system=options.system,
         thinking=options.think,
         overrides=overrides,
@@ -264,13 +276,14 @@ class _Conversation:
 
     async def _ask_all(self) -> list[Turn]:
         turns: list[Turn] = []
+        pictures: list[Path | ImagePart] = [*self._request.images, *await asyncio.to_thread(self._frames)]
         for number, prompt in enumerate(self._request.prompts):
             if self._is_stopped:
                 break
             if not self._request.as_json and len(self._request.prompts) > 1:
                 self._terminal.write(f"> {prompt}\n\n", dimmed=True)
             self._last_kind, self._n_calls_shown = "", 0
-            turn = await self._chat.send(prompt, self._request.images if number == 0 else ())
+            turn = await self._chat.send(prompt, pictures if number == 0 else ())
             turns.append(turn)
             if self._last_kind:
                 self._terminal.write("\n\n" if number + 1 < len(self._request.prompts) else "\n")
@@ -280,6 +293,25 @@ class _Conversation:
             if turn.answer.stop_reason == "repetition":
                 self._terminal.note(tr("The answer repeated itself, so QwenDesk stopped it."))
         return turns
+
+    def _frames(self) -> list[ImagePart]:
+        """Return the frames of the clips, which together take at most a quarter of the context. Blocks."""
+        videos, report = self._request.videos, self._engine.state.report
+        if not videos or report is None:
+            return []
+        from qwendesk.chat.clip_parts import clip_parts
+        from qwendesk.core.clip_sampling import ClipPart, plan_frames
+        from qwendesk.decoding.clips import clip_facts
+        from qwendesk.decoding.ffmpeg import find_ffmpeg
+
+        ffmpeg, budget = find_ffmpeg(self._chat.ffmpeg_folder), report.n_ctx // 4 // len(videos)
+        parts: list[ImagePart] = []
+        for video in videos:
+            facts = clip_facts(video, ffmpeg)
+            whole = ClipPart(facts.width, facts.height, 0.0, facts.duration_s, facts.frames_per_s)
+            plan = plan_frames(whole, budget, in_pairs=report.pairs_frames)
+            parts += clip_parts(video, facts.duration_s, plan, ffmpeg, None, lambda: self._is_stopped)
+        return parts
 
     def _show(self, event: ChatEvent) -> None:
         if isinstance(event, CallsChanged):

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import msgspec
 
+from qwendesk.chat.request import MAX_BYTES_IN_REQUEST
 from qwendesk.core.clip_sampling import ClipPart, plan_frames
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.messages import ClipFrame, ImagePart, Message, Part
+from qwendesk.core.units import show_bytes
 from qwendesk.engine.protocol import LoadReport
-from qwendesk.server.refusals import BAD_PICTURE, bad_field
+from qwendesk.server.refusals import BAD_PICTURE, Refused, bad_field
 
 # Frames of all clips of a request together take at most this share of the context.
 _CONTEXT_SHARE = 4
@@ -42,7 +44,13 @@ class ServedClips:
         if not n_clips:
             return tuple(messages)
         budget = report.n_ctx // _CONTEXT_SHARE // n_clips
-        return tuple([await self._with_frames(message, budget, in_pairs=report.pairs_frames) for message in messages])
+        read = tuple([await self._with_frames(message, budget, in_pairs=report.pairs_frames) for message in messages])
+        n_bytes = sum(len(image.data) for message in read for image in message.images)
+        if n_bytes > MAX_BYTES_IN_REQUEST:
+            sentence = "The frames take {0}, but a request can have {1}. Send shorter or smaller clips."
+            sizes = show_bytes(n_bytes), show_bytes(MAX_BYTES_IN_REQUEST)
+            raise Refused(400, sentence.format(*sizes), code=BAD_PICTURE)
+        return read
 
     async def _with_frames(self, message: Message, budget: int, *, in_pairs: bool) -> Message:
         parts: list[Part] = []

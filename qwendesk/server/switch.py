@@ -45,7 +45,12 @@ class ServerSwitch:
                 network_port = options.server_port + 1 if options.serve_network else None
                 origins = as_origins(options.server_origins)
                 await self.server.start(
-                    ServerOptions(port=options.server_port, network_port=network_port, origins=origins)
+                    ServerOptions(
+                        port=options.server_port,
+                        network_port=network_port,
+                        origins=origins,
+                        ffmpeg_folder=options.ffmpeg_folder,
+                    )
                 )
             else:
                 await self.server.stop()

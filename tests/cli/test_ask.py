@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from qwendesk.cli import ask as cli_ask
 from qwendesk.cli import main as cli
@@ -87,6 +88,30 @@ def test_pictures_belong_to_the_first_turn(engine, capsys, shape_picture):
     assert cli.main(["ask", "--image", str(picture), "--image", str(picture), "What is it?", "Sure?"]) == 0
     messages = engine.asked[1].messages
     assert [len(message.images) for message in messages] == [2, 0, 0]
+
+
+def test_frames_of_a_clip_come_with_their_times(engine, tmp_path):
+    clip = tmp_path / "colours.gif"
+    first, second = (Image.new("RGB", (64, 48), colour) for colour in ("red", "blue"))
+    first.save(clip, save_all=True, append_images=[second], duration=1000)
+    engine.answers = [ScriptedAnswer(text="Red, then blue.")]
+
+    assert cli.main(["ask", "--video", str(clip), "What happens?"]) == 0
+
+    frames = [image.frame for image in engine.asked[-1].messages[0].images]
+    assert [(frame.clip, frame.time_s, frame.clip_s) for frame in frames] == [
+        ("colours.gif", 0.5, 2.0), ("colours.gif", 1.5, 2.0),
+    ]  # fmt: skip
+
+
+def test_a_file_that_is_no_clip_is_a_sentence(engine, tmp_path, capsys):
+    text = tmp_path / "notes.mp4"
+    text.write_text("no clip")
+
+    assert cli.main(["ask", "--video", str(text), "What happens?"]) != 0
+
+    assert 'can\'t open "notes.mp4"' in capsys.readouterr().err
+    assert engine.closed
 
 
 def test_demo_is_loaded_with_its_mmproj(engine, capsys):
