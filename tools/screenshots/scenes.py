@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 SETS: Final[Mapping[str, tuple[str, ...]]] = {
-    "demo-dark": ("chat-dark", "thinking"),
+    "demo-dark": ("chat-dark", "thinking", "clip"),
     "demo-light": ("chat-light",),
     "start": ("first-start", "for-this-pc"),
     "files": ("flagged",),

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
 
+from PIL import Image, ImageDraw
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QPlainTextEdit, QWidget
@@ -12,6 +13,7 @@ from PySide6.QtWidgets import QApplication, QPlainTextEdit, QWidget
 from qwendesk.app.event_loop import EventLoop
 from qwendesk.app.parts import Parts, build
 from qwendesk.app.window.demo_tour import DemoTour
+from qwendesk.chat.view.composer.pasted_content import PastedContent
 from qwendesk.chat.view.thread.think_block import ThinkBlock
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.errors import QwenDeskError
@@ -58,6 +60,8 @@ async def demo(wanted: Collection[str]) -> None:
             await save(parts.window, name)
         if "thinking" in wanted:
             await _thinking(parts)
+        if "clip" in wanted:
+            await _clip(parts)
     finally:
         await parts.close()
 
@@ -72,6 +76,20 @@ async def _thinking(parts: Parts) -> None:
     if message is None:
         raise LookupError("the thought stands in no message")
     await save(message, "thinking")
+
+
+async def _clip(parts: Parts) -> None:
+    """An animation of a ball that rises, in the message."""
+    frames = [Image.new("RGB", (640, 400), (34, 40, 60)) for _ in range(12)]
+    for number, frame in enumerate(frames):
+        ball = 60 + 40 * number, 320 - 24 * number
+        ImageDraw.Draw(frame).ellipse((*ball, ball[0] + 70, ball[1] + 70), fill=(246, 142, 26))
+    path = Path.home() / "ball.gif"
+    frames[0].save(path, save_all=True, append_images=frames[1:], duration=1000)
+    composer = parts.window.chat_page.composer
+    composer.pasted.emit(PastedContent(files=(path,)))
+    await until(lambda: any(card.tokens for card in composer.attachments.items))
+    await save(composer, "clip")
 
 
 async def start(wanted: Collection[str]) -> None:
