@@ -94,13 +94,14 @@ _CONNECT_S, _READ_S = 20.0, 600.0
 
 
 class LastResponse:
-    """The status of the last HTTP response, which the SDK does not pass on."""
+    """The status of the last HTTP response to a message, which the SDK does not pass on."""
 
     def __init__(self) -> None:
         self.status = 0
 
     async def note(self, response: httpx2.Response) -> None:
-        self.status = response.status_code
+        if response.request.method == "POST":  # most servers refuse GET, which asks for a stream that they needn't have
+            self.status = response.status_code
         if response.headers.get("Content-Encoding", "identity").strip().lower() not in ("", "identity"):
             # Pieces are unpacked as a whole: a megabyte may be a gigabyte.
             raise httpx2.DecodingError("the server compresses its answers unasked", request=response.request)
