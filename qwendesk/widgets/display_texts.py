@@ -126,6 +126,8 @@ def stats_tooltip(answer: Answer) -> str:
 def _prompt_line(stats: AnswerStats) -> str:
     if not stats.is_reuse_known:
         return tr_n("Prompt: {0} token", "Prompt: {0} tokens", stats.prompt_tokens) if stats.prompt_tokens else ""
+    if not (stats.is_follow_up or stats.reused_tokens or stats.cache_note):
+        return tr_n("Read {0} prompt token", "Read {0} prompt tokens", stats.prompt_tokens)
     return tr_n(
         "Re-read {1} of {0} prompt token",
         "Re-read {1} of {0} prompt tokens",

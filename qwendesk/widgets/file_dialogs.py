@@ -1,10 +1,13 @@
-"""Dialogs that ask for a file or folder. Each begins in the folder in which it was used last, at first in Documents.
+"""Dialogs that ask for a file or folder. Each begins in the folder in which it was used last.
 
-A folder that doesn't exist is passed over, because Qt would type its name into the dialog's name field.
+At first that is the user's folder for what is asked for: Downloads for models, Pictures for pictures, Documents for the
+rest. All dialogs for models share one folder, because a file and the folder that it is in are asked for by turns. A
+folder that doesn't exist is passed over, because Qt would type its name into the dialog's name field.
 """
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Literal
 
 from PySide6.QtCore import QCoreApplication, QStandardPaths, Qt
 from PySide6.QtWidgets import QFileDialog, QHeaderView, QToolButton, QTreeView, QWidget
@@ -12,15 +15,30 @@ from PySide6.QtWidgets import QFileDialog, QHeaderView, QToolButton, QTreeView, 
 from qwendesk.widgets.icons import icon
 from qwendesk.widgets.theme_keeper import current_theme
 
-# Property of the QApplication with the folder that was used last in the dialog whose name follows.
+# What a dialog asks for: "downloads" are other files that come from the internet.
+Kind = Literal["models", "downloads", "pictures", "documents"]
+_Standard = QStandardPaths.StandardLocation
+_FIRST_FOLDERS: dict[Kind, QStandardPaths.StandardLocation] = {
+    "models": _Standard.DownloadLocation,
+    "downloads": _Standard.DownloadLocation,
+    "pictures": _Standard.PicturesLocation,
+    "documents": _Standard.DocumentsLocation,
+}
+# Property of the QApplication with the folder that was used last in the dialog whose name follows, or for models.
 _PROPERTY = "qwendesk_last_folder."
 
 
 def ask_for_file(
-    parent: QWidget, name: str, title: str, filters: Sequence[str], chosen: Callable[[str], object]
+    parent: QWidget,
+    name: str,
+    title: str,
+    filters: Sequence[str],
+    chosen: Callable[[str], object],
+    *,
+    kind: Kind = "documents",
 ) -> None:
     """Ask for an existing file. `filters` are Qt's name filters; `chosen` gets the path, unless the user cancels."""
-    dialog = _dialog(parent, name, title)
+    dialog = _dialog(parent, name, title, kind)
     dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
     dialog.setNameFilters(filters)
     dialog.fileSelected.connect(_in_own_form(chosen))
@@ -31,16 +49,24 @@ def ask_for_files(
     parent: QWidget, name: str, title: str, filters: Sequence[str], chosen: Callable[[Sequence[str]], object]
 ) -> None:
     """Ask for one or more existing files, like `ask_for_file`."""
-    dialog = _dialog(parent, name, title)
+    dialog = _dialog(parent, name, title, "documents")
     dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
     dialog.setNameFilters(filters)
     dialog.filesSelected.connect(lambda files: chosen([str(Path(file)) for file in files]))
     _open(dialog)
 
 
-def ask_where_to_save(parent: QWidget, name: str, title: str, file_name: str, chosen: Callable[[str], object]) -> None:
+def ask_where_to_save(
+    parent: QWidget,
+    name: str,
+    title: str,
+    file_name: str,
+    chosen: Callable[[str], object],
+    *,
+    kind: Kind = "documents",
+) -> None:
     """Ask where to write a file, and suggest a name. Its ending is added to a name that has none."""
-    dialog = _dialog(parent, name, title)
+    dialog = _dialog(parent, name, title, kind)
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     dialog.setDefaultSuffix(Path(file_name).suffix[1:])
     dialog.selectFile(file_name)
@@ -49,21 +75,28 @@ def ask_where_to_save(parent: QWidget, name: str, title: str, file_name: str, ch
 
 
 def ask_for_folder(
-    parent: QWidget, name: str, title: str, chosen: Callable[[str], object], *, begin_in: str = ""
+    parent: QWidget,
+    name: str,
+    title: str,
+    chosen: Callable[[str], object],
+    *,
+    kind: Kind = "documents",
+    begin_in: str = "",
 ) -> None:
     """Ask for a folder. The dialog begins in the folder `begin_in`, unless it is ""."""
-    dialog = _dialog(parent, name, title, begin_in)
+    dialog = _dialog(parent, name, title, kind, begin_in)
     dialog.setFileMode(QFileDialog.FileMode.Directory)
     dialog.setOption(QFileDialog.Option.ShowDirsOnly)
     dialog.fileSelected.connect(_in_own_form(chosen))
     _open(dialog)
 
 
-def _dialog(parent: QWidget, name: str, title: str, begin_in: str = "") -> QFileDialog:
-    dialog = QFileDialog(parent, title, _existing_folder(name, begin_in))
+def _dialog(parent: QWidget, name: str, title: str, kind: Kind, begin_in: str = "") -> QFileDialog:
+    memory = _PROPERTY + ("models" if kind == "models" else name)
+    dialog = QFileDialog(parent, title, _existing_folder(memory, kind, begin_in))
     dialog.setObjectName(name)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    dialog.filesSelected.connect(lambda files: _remember(name, files[0], is_folder=_asks_for_folder(dialog)))
+    dialog.filesSelected.connect(lambda files: _remember(memory, files[0], is_folder=_asks_for_folder(dialog)))
     return dialog
 
 
@@ -101,16 +134,16 @@ def _asks_for_folder(dialog: QFileDialog) -> bool:
     return dialog.fileMode() is QFileDialog.FileMode.Directory
 
 
-def _remember(dialog: str, chosen: str, *, is_folder: bool) -> None:
+def _remember(memory: str, chosen: str, *, is_folder: bool) -> None:
     app = QCoreApplication.instance()
     if app is not None:
-        app.setProperty(_PROPERTY + dialog, chosen if is_folder else str(Path(chosen).parent))
+        app.setProperty(memory, chosen if is_folder else str(Path(chosen).parent))
 
 
-def _existing_folder(dialog: str, wanted: str) -> str:
-    """Return the first of these that exists: `wanted`, the dialog's last folder, Documents, the home folder."""
+def _existing_folder(memory: str, kind: Kind, wanted: str) -> str:
+    """Return the first that exists: `wanted`, the last folder, the user's folder for the kind, the home folder."""
     app = QCoreApplication.instance()
-    last = app.property(_PROPERTY + dialog) if app is not None else None
-    documents = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
-    folders = (folder for folder in (wanted, last, documents) if folder and Path(folder).is_dir())
+    last = app.property(memory) if app is not None else None
+    first = QStandardPaths.writableLocation(_FIRST_FOLDERS[kind])
+    folders = (folder for folder in (wanted, last, first) if folder and Path(folder).is_dir())
     return next(folders, str(Path.home()))

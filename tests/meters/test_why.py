@@ -160,7 +160,16 @@ def test_twice_as_many_tokens_as_were_streamed_take_twice_as_long() -> None:
 
 def test_sampling_and_own_work() -> None:
     assert causes(with_timing(engine_s=0.7, sampling_s=0.25)) == ["sampling"]
-    assert causes(with_timing(engine_s=0.7)) == ["own_work"]
+    assert causes(with_timing(engine_s=0.5)) == ["own_work"]
+
+
+def test_own_work_that_is_short_is_not_called_unusual() -> None:
+    tiny = AnswerTiming(engine_s=0.19, sampling_s=0.004)
+    why = with_stats(decode_s=0.34, timing=tiny)
+
+    assert why.time.own_s == pytest.approx(0.00146), "a large share of the 3.4 ms of a tiny model"
+    assert causes(why) == []
+    assert causes(with_timing(engine_s=0.6)) == [], "3.5 of 10 ms"
 
 
 def test_one_memory_channel_counts_only_if_the_cpu_waits_for_ram() -> None:

@@ -51,6 +51,10 @@ def test_stats_of_an_answer() -> None:
     faster = msgspec.structs.replace(answer, stats=msgspec.structs.replace(drafted, draft_speedup=1.42))
     assert "Measured: 1.4 times as fast." in display_texts.stats_tooltip(faster)
     assert "threads" not in tooltip
+    first = AnswerStats(prompt_tokens=160, reread_tokens=160)
+    assert "\nRead 160 prompt tokens\n" in display_texts.stats_tooltip(Answer(stats=first, stop_reason="eos"))
+    again = msgspec.structs.replace(first, is_follow_up=True)
+    assert "Re-read 160 of 160 prompt tokens" in display_texts.stats_tooltip(Answer(stats=again))
     crowded = msgspec.structs.replace(answer, stats=msgspec.structs.replace(stats, n_threads=1, most_threads=2))
     assert "1 of 2 threads: other programs are busy" in display_texts.stats_tooltip(crowded)
     full = msgspec.structs.replace(answer, stop_reason="context_full")

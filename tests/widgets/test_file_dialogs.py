@@ -1,4 +1,4 @@
-"""File dialogs begin in the user's Documents folder, and then where each of them was last."""
+"""File dialogs begin in the user's folder for what they ask for, and then where each of them was last."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,6 +64,31 @@ def test_missing_folder_is_not_typed_into_the_name_field(
     assert name is not None
     assert name.text() == ""
     assert Path(dialog.directory().path()) == Path.home()
+
+
+def test_dialogs_for_models_begin_in_downloads_and_share_their_last_folder(
+    holder: QWidget, app: QApplication, tmp_path: Path
+) -> None:
+    app.setProperty("qwendesk_last_folder.models", None)
+    downloads = Path(QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DownloadLocation))
+    downloads.mkdir(parents=True, exist_ok=True)
+    (tmp_path / "a.gguf").write_text("")
+    ask_for_file(holder, "model", "Model", ["All files (*)"], lambda _file: None, kind="models")
+    dialog = opened(holder, "model")
+    assert Path(dialog.directory().path()) == downloads
+
+    dialog.setDirectory(str(tmp_path))
+    dialog.selectFile("a.gguf")
+    dialog.accept()
+    ask_for_folder(holder, "models_folder", "Models", lambda _folder: None, kind="models")
+    folder = opened(holder, "models_folder")
+    assert Path(folder.directory().path()) == tmp_path
+    folder.reject()
+    ask_for_file(holder, "pack", "Engine", ["All files (*)"], lambda _file: None, kind="downloads")
+    pack = opened(holder, "pack")
+    assert Path(pack.directory().path()) == downloads, "an engine isn't a model"
+    pack.reject()
+    app.setProperty("qwendesk_last_folder.models", None)
 
 
 def test_a_folder_that_a_dialog_is_about_comes_first(holder: QWidget, tmp_path: Path) -> None:

@@ -327,7 +327,8 @@ class MainWindow(QMainWindow):
         self.meter_bar.show_answer(finished[-1] if finished else None)
 
     def _choose_file(self, title: str, chosen: Callable[[str], None]) -> None:
-        ask_for_file(self, "model.file_dialog", title, [tr("GGUF files (*.gguf)"), tr("All files (*)")], chosen)
+        filters = [tr("GGUF files (*.gguf)"), tr("All files (*)")]
+        ask_for_file(self, "model.file_dialog", title, filters, chosen, kind="models")
 
     def focusNextPrevChild(self, forward: bool) -> bool:
         """Move the focus in reading order. Qt also calls this after it has hidden or disabled the focused widget."""

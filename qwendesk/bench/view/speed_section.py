@@ -201,7 +201,7 @@ class SpeedSection(QWidget):
         if self.record is not None:
             self._fold.show_open(is_open=True)
             name = f"{self.record.title}.png"
-            ask_where_to_save(self, "bench.save", tr("Save as picture"), name, self._save_picture)
+            ask_where_to_save(self, "bench.save", tr("Save as picture"), name, self._save_picture, kind="pictures")
 
     def _save_picture(self, path: str) -> None:
         width = self._picture.width()

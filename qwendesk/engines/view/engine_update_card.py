@@ -96,7 +96,7 @@ class EngineUpdateCard(QWidget):
 
     def _ask_file(self) -> None:
         filters = (tr("llama.cpp's archives ({0})", "*.zip *.tar.gz"), tr("All files ({0})", "*"))
-        ask_for_file(self, "engine.update.filedialog", tr("From a file…"), filters, self._ask_folder)
+        ask_for_file(self, "engine.update.filedialog", tr("From a file…"), filters, self._ask_folder, kind="downloads")
 
     def _ask_folder(self, path: str) -> None:
         question = tr("Add the llama.cpp release in {0}?", str(Path(path).parent))

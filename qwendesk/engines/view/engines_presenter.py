@@ -122,7 +122,7 @@ class EnginesPresenter(QObject):
         filters = (tr("Engine packs ({0})", f"*.zip {MANIFEST_NAME}"), tr("All files ({0})", "*"))
         ask_for_file(
             self.list, "engine.adddialog", tr("Add engine from file"), filters,
-            lambda path: self._start(self._read_file(Path(path))),
+            lambda path: self._start(self._read_file(Path(path))), kind="downloads",
         )  # fmt: skip
 
     async def _read_file(self, path: Path) -> None:

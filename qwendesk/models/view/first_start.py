@@ -515,4 +515,4 @@ class FirstStart(QWidget):
             self._tasks.start(self._service.choose_folder(folder))
 
         title, begin_in = tr("Choose where to save models"), self._service.state.value.folder
-        ask_for_folder(self, "start.folderdialog", title, choose, begin_in=begin_in)
+        ask_for_folder(self, "start.folderdialog", title, choose, kind="models", begin_in=begin_in)

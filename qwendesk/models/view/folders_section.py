@@ -145,7 +145,8 @@ class FoldersSection(TitledCard):
         return box
 
     def _choose(self, title: str, *, own: bool) -> None:
-        ask_for_folder(self, "settings.folders.dialog", title, self.add_models_folder if own else self.use_in_place)
+        chosen = self.add_models_folder if own else self.use_in_place
+        ask_for_folder(self, "settings.folders.dialog", title, chosen, kind="models")
 
     def add_models_folder(self, folder: str) -> None:
         self._start(self._library.add_models_folder(folder))

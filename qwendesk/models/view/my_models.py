@@ -380,7 +380,7 @@ class RowMenu(Menu):
 
 def choose_folder(parent: QWidget, title: str, chosen: Callable[[str], None]) -> None:
     """Open a folder dialog. `chosen` is called with the path, or not at all if the user cancels."""
-    ask_for_folder(parent, "models.folder.dialog", title, chosen)
+    ask_for_folder(parent, "models.folder.dialog", title, chosen, kind="models")
 
 
 def _loaded_file(state: EngineState) -> str:

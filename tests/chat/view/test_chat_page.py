@@ -199,7 +199,7 @@ async def test_the_stats_chip_shows_all_numbers(desk: Desk) -> None:
         "Answer: 4 tokens",
         "Thinking: 3 tokens",
         "First token after 0.2 s",
-        "Re-read 5 of 5",
+        "Read 5 prompt tokens",
         "Finished normally",
     ):
         assert line in chip.toolTip()

@@ -273,7 +273,8 @@ class PictureViewer(Dialog):
         def save(target: str) -> None:
             self._tasks.start(_save(source, Path(target), self._incognito_images.get(source)))
 
-        ask_where_to_save(self, "picture.save_dialog", tr("Save the picture"), _short(source.name), save)
+        title, name = tr("Save the picture"), _short(source.name)
+        ask_where_to_save(self, "picture.save_dialog", title, name, save, kind="pictures")
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Handle the arrow keys that the picture does not need."""
