@@ -16,6 +16,7 @@ from qwendesk.chat.chat_state import ChatEvent, PromptProcessed, TextAdded
 from qwendesk.chat.reopen_guard import MayReopen, always
 from qwendesk.chat.view.wiring import ChatToolServices, ChatView, LoadTabServices
 from qwendesk.core.owner import Owner
+from qwendesk.core.stats import AnswerStats
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import EngineClient
 from qwendesk.engines.engine_choice import EngineChoiceService
@@ -72,7 +73,9 @@ class Parts(Owner):
             LoadTabServices(app.pending_load, app.commands, app.settings),
             navigation,
         )
-        self.chats.page.thread_view.intents.speed_reason = app.meters.why.reason
+        intents = self.chats.page.thread_view.intents
+        intents.speed_reason = app.meters.why.reason
+        intents.why_asked.connect(navigation.why_asked)
         self.window = window = MainWindow(app.engine, self.chats, app.meters, navigation)
         # The window closes among the last, because widgets still show changes while the services close.
         self.at_close(window.deleteLater, window.chat_page.thread_view.highlighter.close)
@@ -103,7 +106,6 @@ class Parts(Owner):
         # The pages are imported and built when they are first shown, so that the window opens sooner.
         self.models_page = LazyPage(self._build_models_page)
         self.engine_page = LazyPage(self._build_engine_page)
-        self._engine_update_card: EngineUpdateCard | None = None
         self.bench_page = LazyPage(self._build_bench_page)
         self.server_page = LazyPage(self._build_server_page)
         self.settings_page = LazyPage(self._build_settings_page)
@@ -228,8 +230,7 @@ class Parts(Owner):
         page.add_card(MemoryPicture(app.engine.observed, meters))
         page.add_card(WhyCard(app.meters.why))
         if app.installed is not None:
-            self._engine_update_card = EngineUpdateCard(app.installed.updates, app.installed.switch)
-            page.add_card(self._engine_update_card)
+            page.add_card(EngineUpdateCard(app.installed.updates, app.installed.switch))
         bind_field(page, meters, lambda state: state.spill is not None, page.show_spill)
         return page
 
@@ -297,6 +298,7 @@ class Parts(Owner):
         navigation.settings_asked.connect(self._show_settings)
         navigation.models_tab_asked.connect(self._show_models_tab)
         navigation.bench_section_asked.connect(self._show_bench_section)
+        navigation.why_asked.connect(self._show_why)
         navigation.model_search_asked.connect(self._search_models)
         navigation.servers_asked.connect(self._show_servers)
         navigation.vllm_command_asked.connect(self._show_vllm_command)
@@ -314,6 +316,11 @@ class Parts(Owner):
     def _show_models_tab(self, tab: str) -> None:
         self.window.show_page("models")
         self.models_page.page().show_tab(tab)
+
+    def _show_why(self, stats: AnswerStats) -> None:
+        self.services.meters.why.show(stats)
+        self.window.go_to("engine")
+        self.engine_page.page().show_card("why")
 
     def _show_bench_section(self, section: str) -> None:
         self.window.go_to("bench")
@@ -333,9 +340,7 @@ class Parts(Owner):
 
     def _show_newer_engine(self) -> None:
         self.window.show_page("engine")
-        page = self.engine_page.page()
-        if self._engine_update_card is not None:
-            page.show_card(self._engine_update_card)
+        self.engine_page.page().show_card("engine.update")
 
     def _test_engine(self) -> None:
         self.window.show_page("engine")

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections import deque
 
 import msgspec
 import psutil
@@ -27,6 +28,8 @@ from qwendesk.hardware.token_reads import TokenReads, token_reads
 from qwendesk.meters.why import Circumstances, Why, explain
 from qwendesk.meters.why_text import why_sentence
 
+# Answers that can be explained later than at once, the latest ones of the loaded model.
+_N_KEPT = 100
 # For the buffer of the stream loop, the worker itself and other programs.
 _ROOM_BYTES = 1024**3
 
@@ -52,6 +55,7 @@ class WhyService(Owner):
         self.state = Observed(WhyState())
         self._explaining: set[asyncio.Task[None]] = set()
         self._report: LoadReport | None = None
+        self._kept: deque[Why] = deque(maxlen=_N_KEPT)
         self.at_close(answers.subscribe(self._on_answer))
         self.at_close(engine.subscribe(self._on_engine))
 
@@ -64,14 +68,24 @@ class WhyService(Owner):
         measured = await measure(self._client, why.circumstances)
         problem = measured if isinstance(measured, str) else ""
         explained = explain(measured) if not isinstance(measured, str) else why
+        if explained is not None and why in self._kept:
+            self._kept[self._kept.index(why)] = explained
         is_current = self.state.value.why is why
         self._change(why=explained if is_current else self.state.value.why, is_measuring=False, problem=problem)
 
     def reason(self, stats: AnswerStats) -> str:
-        """Return why the answer with these statistics was as fast as it was; "" if it isn't the last one."""
-        why = self.state.value.why
-        is_last = why is not None and why.circumstances.stats.timing == stats.timing
-        return why_sentence(why) if why is not None and is_last else ""
+        """Return why the answer with these statistics was as fast as it was; "" if that isn't known any more."""
+        why = self._why(stats)
+        return why_sentence(why) if why is not None else ""
+
+    def show(self, stats: AnswerStats) -> None:
+        """Show the explanation of this answer; if that isn't known any more, the one of the last answer stays."""
+        why = self._why(stats)
+        if why is not None and why is not self.state.value.why:
+            self._change(why=why, problem="")
+
+    def _why(self, stats: AnswerStats) -> Why | None:
+        return next((why for why in reversed(self._kept) if why.circumstances.stats.timing == stats.timing), None)
 
     async def close(self) -> None:
         await super().close()
@@ -80,6 +94,7 @@ class WhyService(Owner):
     def _on_engine(self, state: EngineState) -> None:
         if state.local_report is not self._report:
             self._report = state.local_report
+            self._kept.clear()
             self.state.set(WhyState())
 
     def _on_answer(self, stats: AnswerStats) -> None:
@@ -103,6 +118,7 @@ class WhyService(Owner):
             found = msgspec.structs.replace(found, stream=earlier.stream, stream_tokens=earlier.stream_tokens)
         why = explain(found)
         if why is not None:
+            self._kept.append(why)
             self._change(why=why)
 
     def _change(self, **changes: object) -> None:

@@ -23,6 +23,27 @@ def describe(widget: QWidget, name: str, text: str, tooltip: str = "", shortcut:
     widget.setToolTip(tip)
 
 
+class StatusButton(QToolButton):
+    """A text of the bottom bar that leads to what `said` says: it looks like a label, but not under the mouse.
+
+    With a `chip`, the name of a tone, it looks like a chip.
+    """
+
+    def __init__(self, name: str, said: str, *, chip: str = "") -> None:
+        super().__init__()
+        describe(self, name, said)
+        self._said = said
+        self.setProperty("kind", "status")
+        if chip:
+            self.setProperty("chip", chip)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+
+    def setText(self, text: str) -> None:
+        super().setText(text)
+        self.setAccessibleName(f"{self._said}: {text}" if text else self._said)
+
+
 class ThemedIcon:
     """Draws a button's icon in the colour of a theme role."""
 

@@ -22,6 +22,8 @@ class Navigation(QObject):
     """Show a section of the settings page: "token", "folders", "games", "mcp", "server" or "privacy"."""
     models_tab_asked = Signal(str)
     """Show a tab of the Models page."""
+    why_asked = Signal(object)
+    """Show why an answer was as fast as it was, by its AnswerStats."""
     bench_section_asked = Signal(str)
     """Show a section of the Bench page: "speed", "tune", "compare", "quality" or "pc"."""
     model_search_asked = Signal(str)

@@ -204,6 +204,20 @@ QRadioButton:disabled { color: @text_off; }
 QToolButton { background: transparent; border: 1px solid transparent; }
 QToolButton:hover { background: @hover; }
 QToolButton:pressed { background: @pressed; }
+QToolButton[kind="status"] { font-size: @12; padding: @s3 6px; border-radius: 6px; }
+QToolButton[kind="status"][quiet="true"] { color: @text_dim; }
+QToolButton[kind="status"][quiet="true"]:hover { color: @text; }
+QToolButton[kind="status"][tone="warn"] { color: @text_warn; font-weight: 600; }
+QToolButton[kind="status"][tone="bad"] { color: @text_bad; font-weight: 600; }
+QToolButton[chip] { padding: @s3 8px; font-weight: 600; }
+QToolButton[chip="good"] { color: @text_good; background: @chip_good; }
+QToolButton[chip="warn"] { color: @text_warn; background: @chip_warn; }
+QToolButton[chip="bad"] { color: @text_bad; background: @chip_bad; }
+QToolButton[chip="info"] { color: @text_info; background: @chip_info; }
+QToolButton[chip="accent"] { color: @text_link; background: @chip_accent; }
+QToolButton[chip="plain"] { color: @text_dim; background: @chip_plain; }
+QToolButton[chip]:hover { border: 1px solid @text_dim; }
+QToolButton[chip]:focus { border: 1px solid @focus; }
 QToolButton[kind="rail"] { font-size: @11; color: @text_dim; padding: @s5 0px @s4 0px; }
 QToolButton[kind="rail"]:hover { color: @text; }
 QToolButton[kind="rail"]:checked {

@@ -80,7 +80,7 @@ class MainWindow(QMainWindow):
         self.resize(1280, 800)
         self.top_bar = TopBar(navigation)
         self.rail = Rail()
-        self.meter_bar = MeterBar(meters)
+        self.meter_bar = MeterBar(meters, navigation)
         self.chat_page, self.chat_area = chat.page, chat.area
         bind(self, engine.observed, lambda state: chat.show_engine(state, engine.retry.value))
         bind(self, engine.retry, lambda step: chat.show_engine(engine.state, step))
@@ -261,9 +261,7 @@ class MainWindow(QMainWindow):
         )
 
     def _connect_chat(self, chat: ChatView) -> None:
-        context = self.meter_bar.findChild(QWidget, "meter.context")
-        assert context is not None, "the meter bar shows how full the context is"
-        install(self, {**chat.commands.handlers(), **chat.add_context_label(context)})
+        install(self, {**chat.commands.handlers(), **chat.add_context_button(self.meter_bar.context)})
         chat.offer.load_asked.connect(self._load_offered)
         self.top_bar.sidebar_asked.connect(chat.commands.handlers()["sidebar"])
         self.top_bar.inspector_asked.connect(chat.commands.handlers()["inspector"])

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QAbstractButton, QWidget
 
 from qwendesk.chat.chat_list import ChatListState
 from qwendesk.chat.chat_services import ChatServices
@@ -151,9 +151,9 @@ class ChatView(QObject):
         tab.show_model(self._report)
         return tab
 
-    def add_context_label(self, label: QWidget) -> Mapping[ActionId, Callable[[], None]]:
-        """Make `label` open the sheet that shows what fills the context. Return the commands that this adds."""
-        opener = ContextSheetOpener(label, self.services.context, self.services.chat)
+    def add_context_button(self, button: QAbstractButton) -> Mapping[ActionId, Callable[[], None]]:
+        """Make `button` open the sheet that shows what fills the context. Return the commands that this adds."""
+        opener = ContextSheetOpener(button, self.services.context, self.services.chat)
         opener.prompt_asked.connect(self._show_system_prompt)
         opener.length_asked.connect(self._show_context_length)
         return {

@@ -3,7 +3,7 @@
 import sys
 
 import msgspec
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
@@ -131,10 +131,14 @@ class EnginePage(QScrollArea):
         """Add a card of another feature below the sentence that tells whether everything works."""
         self._cards.addWidget(added)
 
-    def show_card(self, added: QWidget) -> None:
-        """Scroll to a card that was added."""
-        self._content.activate()  # of a page that is shown for the first time
-        self.ensureWidgetVisible(added)
+    def show_card(self, name: str) -> None:
+        """Scroll to the card of another feature with this object name, and give it the focus."""
+        found = self.findChild(QWidget, name)
+        if found is not None:
+            found.setFocus()
+            self.ensureWidgetVisible(found)
+            # A page that is shown for the first time moves again.
+            QTimer.singleShot(0, found, lambda: self.ensureWidgetVisible(found))
 
     def show_spill(self, spills: bool) -> None:
         """Say whether part of the model is in shared memory."""

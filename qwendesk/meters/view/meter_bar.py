@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLay
 from qwendesk.core.conversation import Answer
 from qwendesk.core.devices import Segment
 from qwendesk.core.plan import Comparison
+from qwendesk.core.stats import AnswerStats
 from qwendesk.core.translation import tr
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.hardware.snapshot import GpuReading
@@ -19,8 +20,9 @@ from qwendesk.meters.meter_state import GpuBar, MeterState
 from qwendesk.meters.services import MeterServices
 from qwendesk.meters.view import meter_text
 from qwendesk.widgets.bind import bind
-from qwendesk.widgets.buttons import describe, restyle
+from qwendesk.widgets.buttons import StatusButton, describe, restyle
 from qwendesk.widgets.display_texts import context_text, context_tone, device_text, engine_text, speed_text
+from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 from qwendesk.widgets.vram_bar import VramBar
 
@@ -40,11 +42,11 @@ _WIDE, _NARROW, _NARROWER, _NARROWEST = 1400, 1120, 900, 700
 
 
 class MeterBar(QFrame):
-    """Shows MeterState, the engine's state and the last answer's figures."""
+    """Shows MeterState, the engine's state and the last answer's figures. What can be clicked leads to more of it."""
 
-    def __init__(self, services: MeterServices) -> None:
+    def __init__(self, services: MeterServices, navigation: Navigation) -> None:
         super().__init__()
-        self._services = services
+        self._services, self._navigation = services, navigation
         self.setObjectName("meter.bar")
         self.setProperty("kind", "meterbar")
         app_theme().changed.connect(self._set_height)
@@ -58,19 +60,20 @@ class MeterBar(QFrame):
         self._memory_text = _label("meter.memory.text", "number")
         self.gpus = GpuMeters()
         self.gpus.clicked.connect(self.show_history)
-        self._state = _label("meter.state")
-        self._state.setProperty("chip", "plain")
-        self._state.setToolTip(tr("Engine state"))
+        self._state = StatusButton("meter.state", tr("Engine state"), chip="plain")
+        self._state.clicked.connect(lambda: navigation.page_asked.emit("engine"))
         self._ram = _label("meter.ram", "small")
         self._gpu = _label("meter.gpu", "small")
         self._device = _label("meter.device", "small")
         self._device.setToolTip(tr("Where the model is loaded"))
-        self._speed = _label("meter.speed", "number")
-        self._speed.setToolTip(tr("Speed of the current or last answer"))
+        self._speed = StatusButton("meter.speed", tr("Why this speed?"))
+        self._speed.setToolTip(tr("Speed of the current or last answer. Click to see why it's this fast."))
+        self._speed.clicked.connect(self._ask_why)
         self._curve = Sparkline()
         self._curve.setObjectName("meter.curve")
         self._curve.setToolTip(tr("Speed of answers in the last five minutes"))
-        self._context = _label("meter.context", "small")
+        self.context = StatusButton("meter.context", tr("What fills the context"))
+        self.context.setProperty("quiet", "true")
         row = QHBoxLayout(self)
         row.setContentsMargins(_MARGIN, 0, _MARGIN, 0)
         row.setSpacing(_SPACING)
@@ -80,7 +83,7 @@ class MeterBar(QFrame):
         for widget in left:
             row.addWidget(widget, 0, Qt.AlignmentFlag.AlignVCenter)
         row.addStretch(1)
-        right: tuple[QWidget, ...] = (self._speed, self._curve, self._context)
+        right: tuple[QWidget, ...] = (self._speed, self._curve, self.context)
         for each in right:
             row.addWidget(each, 0, Qt.AlignmentFlag.AlignVCenter)
         self._n_ctx = 0
@@ -106,6 +109,9 @@ class MeterBar(QFrame):
     def show_history(self) -> None:
         """Open the last five minutes above the memory's bar."""
         self.history.show_above(self.gpus if self._has_several else self.memory)
+
+    def _ask_why(self) -> None:
+        self._navigation.why_asked.emit(self._answer.stats if self._answer is not None else AnswerStats())
 
     @property
     def _has_several(self) -> bool:
@@ -171,11 +177,11 @@ class MeterBar(QFrame):
         last = self._answer.stats.total_tokens if self._answer is not None else 0
         used = self._live_tokens or (last if self._counted_tokens is None else self._counted_tokens)
         text, (tone, tip) = context_text(used, self._n_ctx), context_tone(used, self._n_ctx)
-        if self._live_tokens and text == self._context.text():
+        if self._live_tokens and text == self.context.text():
             return  # tokens come faster than the text changes
-        self._context.setText(text)
-        self._context.setToolTip(tip)
-        restyle(self._context, "tone", tone)
+        self.context.setText(text)
+        self.context.setToolTip(tip)
+        restyle(self.context, "tone", tone)
         self._show_what_fits()
 
     def _show_chip(self) -> None:
@@ -189,7 +195,7 @@ class MeterBar(QFrame):
             text, tone = engine_text(self._engine)
             tip = tr("Engine state")
         self._state.setText(text)
-        self._state.setToolTip(tip)
+        self._state.setToolTip("\n".join((tip, tr("Open the Engine page"))))
         restyle(self._state, "chip", tone)
 
     def _show_memory(self) -> None:
@@ -247,7 +253,7 @@ class MeterBar(QFrame):
             self._speed: bool(self._speed.text()),
             self.gpus: several,
         }
-        always = (self._state, self._context)
+        always = (self._state, self.context)
         for widget in wanted:
             shown = [*always, *(each for each, is_wanted in wanted.items() if is_wanted)]
             widths = [each.minimumWidth() or each.sizeHint().width() for each in shown]

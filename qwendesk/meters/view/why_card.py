@@ -48,6 +48,7 @@ class WhyCard(QFrame):
         column.addLayout(head)
         column.addWidget(self._sentence)
         column.addLayout(self._grid)
+        self.setFocusProxy(self._measure)
         bind(self, service.state, self._show)
 
     def _show(self, state: WhyState) -> None:

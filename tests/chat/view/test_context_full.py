@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLabel, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 
 from tests.fakes.engine import DEMO_REPORT, FakeEngineClient, ScriptedAnswer
 from tests.window_desk import Desk
@@ -38,7 +38,7 @@ async def test_full_context_is_said_and_half_of_the_chat_can_be_skipped(
 ) -> None:
     desk = await full_desk(make_desk, client)
     assert "context is full" in desk.text_of("composer.notice")
-    gauge = desk.find("meter.context", QLabel)
+    gauge = desk.find("meter.context", QAbstractButton)
     await desk.until(lambda: gauge.property("tone") == "bad")
     desk.click("composer.skip")
     assert desk.parts.chat.settings.left_out_turns == 2
@@ -82,7 +82,7 @@ async def test_longer_context_is_offered_if_yarn_reaches_it(
 async def test_gauge_shows_the_number_of_the_sheet_before_and_after(desk: Desk) -> None:
     desk.client.answers.append(ScriptedAnswer(reasoning="a b c", text="d e f g"))
     await desk.ask("Count")
-    gauge = desk.find("meter.context", QLabel)
+    gauge = desk.find("meter.context", QAbstractButton)
     await desk.until(lambda: gauge.text() == "Context 18 / 32K")
     QTest.mouseClick(gauge, Qt.MouseButton.LeftButton)
     assert desk.text_of("context.total").startswith("18 of ")
@@ -121,7 +121,7 @@ async def test_longer_context_leads_to_its_control(
 ) -> None:
     desk = await full_desk(make_desk, client)
     if way == "sheet":
-        QTest.mouseClick(desk.find("meter.context", QLabel), Qt.MouseButton.LeftButton)
+        QTest.mouseClick(desk.find("meter.context", QAbstractButton), Qt.MouseButton.LeftButton)
         await desk.until(lambda: desk.is_shown("context.sheet"))
     desk.click("composer.length" if way == "notice" else "context.length")
     field = desk.find("inspector.load.n_ctx", QWidget)

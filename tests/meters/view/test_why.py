@@ -1,6 +1,8 @@
 """Why an answer was as fast as it was, in the window: the card of the Engine page, and the details of the answer."""
 
 import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton
 
 from qwendesk.core.stats import AnswerTiming
@@ -50,7 +52,64 @@ async def test_the_last_answer_is_explained_and_measured(desk: Desk) -> None:
     assert chip.accessibleDescription() == chip.toolTip()
 
 
-async def test_a_second_answer_uses_the_measurement_and_the_first_loses_its_reason(desk: Desk) -> None:
+async def test_a_click_on_the_speed_leads_to_why_this_speed(desk: Desk) -> None:
+    await answered(desk, AnswerTiming(engine_s=0.9, sampling_s=0.05))
+    desk.window.show_page("chat")
+
+    desk.click("meter.speed")
+
+    assert desk.window.page == "engine"
+    assert desk.find("why.measure", QAbstractButton).hasFocus()
+    desk.window.show_page("chat")
+    desk.click("thread.stats.1")
+    assert desk.text_of("thread.details.figures").startswith("Answer: 41 tokens")
+    assert desk.text_of("thread.details.reason") == SENTENCE
+    link = desk.find("thread.details.why", QAbstractButton)
+    assert link.hasFocus()
+    QTest.keyClick(link, Qt.Key.Key_Space)
+    assert desk.window.page == "engine"
+    await desk.until(lambda: not desk.has("thread.details"))
+
+
+async def test_the_speed_of_an_earlier_answer_is_explained_by_that_answer(desk: Desk) -> None:
+    await answered(desk, AnswerTiming(engine_s=0.5, sampling_s=0.45))
+    sentence = desk.text_of("why.sentence")
+    desk.window.show_page("chat")
+    await answered(desk, AnswerTiming(engine_s=0.95))
+    await desk.until(lambda: desk.text_of("why.sentence") == SENTENCE)
+    desk.window.show_page("chat")
+
+    desk.click("thread.stats.1")
+    desk.click("thread.details.why")
+
+    assert "choose the token" in sentence
+    assert desk.text_of("why.sentence") == sentence
+
+
+async def test_the_state_in_the_bar_leads_to_the_engine_page_and_looks_like_it(desk: Desk) -> None:
+    await desk.ask("Hi")
+    for name in ("meter.state", "meter.speed", "meter.context"):
+        part = desk.find(name, QAbstractButton)
+        assert part.cursor().shape() is Qt.CursorShape.PointingHandCursor
+        assert part.focusPolicy() & Qt.FocusPolicy.TabFocus
+        assert part.accessibleName().endswith(part.text())
+
+    QTest.keyClick(desk.find("meter.state", QAbstractButton), Qt.Key.Key_Space)
+
+    assert desk.window.page == "engine"
+
+
+async def test_an_answer_of_an_engine_without_times_offers_no_explanation(desk: Desk) -> None:
+    await answered(desk, AnswerTiming())
+    desk.window.show_page("chat")
+
+    desk.click("thread.stats.1")
+
+    assert desk.is_shown("thread.details")
+    assert not desk.has("thread.details.why")
+
+
+async def test_a_second_answer_uses_the_measurement_and_each_keeps_its_reason(desk: Desk) -> None:
     await answered(desk, AnswerTiming(engine_s=0.95))
     desk.click("why.measure")
     await desk.until(lambda: desk.text_of("why.sentence") == MEASURED)
@@ -61,7 +120,8 @@ async def test_a_second_answer_uses_the_measurement_and_the_first_loses_its_reas
     first, second = (desk.find(f"thread.stats.{number}", QAbstractButton) for number in (1, 2))
     first.click()
     second.click()
-    assert MEASURED not in first.toolTip()
+    assert MEASURED in first.toolTip()
+    assert "choose the token" not in first.toolTip()
     assert "choose the token" in second.toolTip()
 
 

@@ -1,7 +1,7 @@
 """Counts how full the context is, and says in the composer when it is full, with buttons for what helps."""
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtWidgets import QAbstractButton
 
 from qwendesk.chat.chat_state import ChatEvent, ChatState, ConversationReplaced, TurnEnded, TurnsReplaced
 from qwendesk.chat.context_fill import ContextFill, ContextGauge
@@ -154,37 +154,22 @@ def _longest(report: LoadReport) -> int:
     return longest_context(report.architecture, report.n_ctx_train)
 
 
-_OPENING_KEYS = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
-
-
 class ContextSheetOpener(QObject):
-    """Opens the sheet when the meter bar's context label is clicked, or on Enter or Space."""
+    """Opens the sheet above a button."""
 
     prompt_asked = Signal()
     length_asked = Signal()
 
-    def __init__(self, label: QWidget, gauge: ContextGauge, chat: ChatService) -> None:
-        super().__init__(label)
-        self._label, self._gauge, self._chat = label, gauge, chat
-        label.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        label.setCursor(Qt.CursorShape.PointingHandCursor)
-        label.setAccessibleName(tr("What fills the context"))
-        label.installEventFilter(self)
+    def __init__(self, button: QAbstractButton, gauge: ContextGauge, chat: ChatService) -> None:
+        super().__init__(button)
+        self._button, self._gauge, self._chat = button, gauge, chat
+        button.clicked.connect(self.open)
 
     def open(self) -> None:
         # Imported only now, because many sessions never open it.
         from qwendesk.chat.view.context_sheet import ContextSheet  # noqa: PLC0415
 
-        sheet = ContextSheet(self._gauge, self._chat, self._label.window())
+        sheet = ContextSheet(self._gauge, self._chat, self._button.window())
         sheet.prompt_asked.connect(self.prompt_asked)
         sheet.length_asked.connect(self.length_asked)
-        sheet.show_above(self._label)
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if watched is self._label:
-            clicked = event.type() is QEvent.Type.MouseButtonRelease
-            pressed = event.type() is QEvent.Type.KeyPress and getattr(event, "key", lambda: 0)() in _OPENING_KEYS
-            if clicked or pressed:
-                self.open()
-                return True
-        return super().eventFilter(watched, event)
+        sheet.show_above(self._button)

@@ -1,10 +1,9 @@
 """An answer: its thinking, its text and its statistics, or an error."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QPoint, QSize, Qt, Signal, SignalInstance
-from PySide6.QtGui import QEnterEvent, QFocusEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QToolTip, QVBoxLayout, QWidget
+from PySide6.QtCore import QPoint, Qt, Signal, SignalInstance
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from qwendesk.chat.view.answer.answer_view import AnswerView
 from qwendesk.chat.view.answer.formulas import FormulaCache
@@ -12,15 +11,15 @@ from qwendesk.chat.view.answer.highlighter import Highlighter
 from qwendesk.chat.view.answer.source_links import SourceIntents, SourceLinks
 from qwendesk.chat.view.thread.branch_links import BranchLinks
 from qwendesk.chat.view.thread.message_actions import MessageActions
+from qwendesk.chat.view.thread.stats_chip import StatsChip
 from qwendesk.chat.view.thread.think_block import ThinkBlock
 from qwendesk.chat.view.thread.tools.call_row import CallRow
 from qwendesk.chat.view.thread.turn_editor import edit_in_place, reopen_edit
 from qwendesk.chat.view.thread.turn_intents import CallIntents, TurnIntents
 from qwendesk.core.conversation import Answer, Turn
 from qwendesk.core.messages import CallRecord, ToolCall, ToolStep
-from qwendesk.core.translation import tr, tr_n
+from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import TextButton, describe
-from qwendesk.widgets.display_texts import stats_text, stats_tooltip
 from qwendesk.widgets.step_budget import StepBudget
 from qwendesk.widgets.text_layout import WrappingLabel
 from qwendesk.widgets.text_pane import TextPane
@@ -128,61 +127,6 @@ def _template_note(turn: Turn, intents: TurnIntents) -> AnswerNote:
     describe(button, f"thread.footer.template.{turn.id}", text, tip)
     notice, wanted = intents.template_notice(), intents.other_template
     return AnswerNote(turn.id, "template", notice, button, wanted, intents, below_last=True)
-
-
-# Width in pixels without the text: the frame, the stylesheet's padding and the style's own margin.
-_EXTRA_WIDTH = 14
-
-
-class StatsChip(QToolButton):
-    """A button such as "112 tok/s · 0.2 s". A click or the keyboard focus shows the tooltip at once."""
-
-    def __init__(self, turn_id: int) -> None:
-        super().__init__()
-        self.setObjectName(f"thread.stats.{turn_id}")
-        self.setProperty("kind", "stats")
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setAccessibleName(tr("Statistics for this answer"))
-        self.clicked.connect(self._show_tooltip)
-        self._statistics = ""
-        self.speed_reason: Callable[[], str] = str
-        """Returns why the answer was as fast as it was; "" if that isn't known."""
-
-    def show_answer(self, answer: Answer) -> None:
-        tokens = answer.stats.reasoning_tokens + answer.stats.answer_tokens
-        text = stats_text(answer) or tr_n("{0} token", "{0} tokens", tokens)
-        self.setText(text)
-        self._statistics = stats_tooltip(answer)
-        self._update_tooltip()
-        if answer.stats.cache_note:
-            self.setText(f"{text} · {tr('prompt re-read')}")
-
-    def sizeHint(self) -> QSize:
-        """Return a size hardly wider than the text, so that the text is aligned with the answer."""
-        return QSize(self.fontMetrics().horizontalAdvance(self.text()) + _EXTRA_WIDTH, super().sizeHint().height())
-
-    def enterEvent(self, event: QEnterEvent) -> None:
-        self._update_tooltip()
-        super().enterEvent(event)
-
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        super().focusInEvent(event)
-        if event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason):
-            self._show_tooltip()
-
-    def leaveEvent(self, event: QEvent) -> None:
-        QToolTip.hideText()
-        super().leaveEvent(event)
-
-    def _update_tooltip(self) -> None:
-        """Add the reason of the speed, which is found after the answer has ended."""
-        tip = "\n".join(text for text in (self._statistics, self.speed_reason()) if text)
-        self.setToolTip(tip)
-        self.setAccessibleDescription(tip)
-
-    def _show_tooltip(self) -> None:
-        self._update_tooltip()
-        QToolTip.showText(self.mapToGlobal(QPoint(0, self.height())), self.toolTip(), self)
 
 
 # Pixels between an answer and the next question, in addition to the gap between messages.
@@ -389,6 +333,7 @@ class AssistantMessage(QWidget):
             self._add(note, at=self._column.count() - 1)  # above the footer
         if self._chip is not None:
             self._chip.speed_reason = lambda: intents.speed_reason(turn.answer.stats)
+            self._chip.why_asked.connect(lambda: intents.why_asked.emit(turn.answer.stats))
         actions = MessageActions(turn, "answer", intents, self)
         footer.insertWidget(0, actions)
         actions.show()

@@ -97,6 +97,9 @@ class TurnIntents(QObject):
     busy_changed = Signal()
     """An answer started or ended. Actions that change the chat are disabled in between."""
 
+    why_asked = Signal(object)
+    """The user wants to know why an answer was as fast as it was; carries its AnswerStats."""
+
     turns_changed = Signal()
     """Turns were replaced or removed. Another answer may be the last one."""
     branches_changed = Signal()

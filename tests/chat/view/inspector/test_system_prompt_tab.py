@@ -2,14 +2,14 @@
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QAbstractButton, QComboBox, QLabel, QLineEdit, QPlainTextEdit, QWidget
 
 from tests.fakes.engine import ScriptedAnswer
 from tests.window_desk import Desk
 
 
 async def open_sheet(desk: Desk) -> None:
-    QTest.mouseClick(desk.find("meter.context", QLabel), Qt.MouseButton.LeftButton)
+    QTest.mouseClick(desk.find("meter.context", QAbstractButton), Qt.MouseButton.LeftButton)
     await desk.until(lambda: desk.is_shown("context.sheet") and "tokens" in desk.text_of("context.total"))
 
 
