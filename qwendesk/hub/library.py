@@ -8,6 +8,7 @@ import msgspec
 
 from qwendesk.core.architectures import architecture_named
 from qwendesk.core.file_names import Shard, is_draft_name, is_imatrix_name, is_mmproj_name
+from qwendesk.core.links import real_path
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.model_titles import model_title
 from qwendesk.core.translation import tr
@@ -85,10 +86,19 @@ class Library(msgspec.Struct, frozen=True, kw_only=True):
         return self.models + self.mmprojs + self.others
 
 
-def scan(places: Sequence[SearchFolder], headers: HeaderCache) -> Library:
-    """Find all models in `places`. Blocks; takes a few µs for each file whose header is cached. Writes nothing there.
+class OpenedFile(msgspec.Struct, frozen=True):
+    """A model file that the user opened from anywhere."""
 
-    A file in two places, or with two names, belongs to the first.
+    path: str
+    owner: Origin = "opened"
+    """The app whose folder it is in, which isn't searched; "opened" for none."""
+
+
+def scan(places: Sequence[SearchFolder], headers: HeaderCache, opened: Sequence[OpenedFile] = ()) -> Library:
+    """Find all models in `places`, and the files `opened` elsewhere with what belongs to them.
+
+    Blocks; takes a few µs for each file whose header is cached. Writes nothing there. A file in two places, or with two
+    names, belongs to the first.
     """
     folders = VisitedFolders()
     found: dict[str, FoundModelFile] = {}
@@ -96,7 +106,7 @@ def scan(places: Sequence[SearchFolder], headers: HeaderCache) -> Library:
     # A file that an app only refers to belongs to the folder it is in, if that is searched too.
     for file in sorted(files, key=lambda file: not Path(file.path).is_relative_to(file.place)):
         found.setdefault(file.real_path, file)
-    library = _joined(found.values(), headers)
+    library = _with_opened(_joined(found.values(), headers), opened, set(found), folders, headers)
     headers.save()
     return msgspec.structs.replace(
         library,
@@ -111,11 +121,34 @@ def model_at(path: Path, headers: HeaderCache) -> LibraryModel | None:
 
     For files outside the library's folders. The model isn't writable, because the folder doesn't belong to the app.
     """
-    place = SearchFolder("folder", path.parent)
-    library = _joined(walk(place, VisitedFolders(), depth=0), headers)
-    wanted = str(path)
-    found = next((each for each in library.everything if wanted in {file.path for file in each.files}), None)
+    found = _in_its_folder(str(path), VisitedFolders(), headers)
     return None if found is None else msgspec.structs.replace(found, writable=False)
+
+
+def _in_its_folder(path: str, folders: VisitedFolders, headers: HeaderCache) -> LibraryModel | None:
+    """Return the model of a file, paired with the companions in the same folder."""
+    place = SearchFolder("opened", Path(path).parent)
+    library = _joined(walk(place, folders, depth=0), headers)
+    return next((each for each in library.everything if path in {file.path for file in each.files}), None)
+
+
+def _with_opened(
+    library: Library, opened: Sequence[OpenedFile], known: set[str], folders: VisitedFolders, headers: HeaderCache
+) -> Library:
+    """Return the library with the models that were opened as files. `known` are the real paths of its own files."""
+    models, mmprojs = {each.path: each for each in library.models}, {each.path: each for each in library.mmprojs}
+    for file in opened:
+        if str(real_path(Path(file.path))) in known:
+            continue
+        model = _in_its_folder(file.path, folders, headers)
+        if model is None or _is_mmproj(model) or _is_other(model):
+            continue
+        if file.owner != "opened":
+            model = msgspec.structs.replace(model, origin=file.owner, writable=False)
+        models.setdefault(model.path, model)
+        if model.mmproj is not None:
+            mmprojs.setdefault(model.mmproj.path, model.mmproj)
+    return msgspec.structs.replace(library, models=_sorted(models.values()), mmprojs=_sorted(mmprojs.values()))
 
 
 def _joined(found: Iterable[FoundModelFile], headers: HeaderCache) -> Library:
@@ -168,7 +201,7 @@ def _entry(group: Sequence[FoundModelFile], headers: HeaderCache) -> tuple[Libra
         facts=facts,
         problem=_problem(first, header, missing),
         missing=missing,
-        writable=first.origin in ("ours", "folder"),
+        writable=first.origin in ("ours", "folder", "opened"),
     )
     return entry, first
 

@@ -31,7 +31,7 @@ _MAX_SETTINGS_BYTES = 16 * MIB
 # Variables with OneDrive's folders, for a personal account and for one of a company.
 _ONEDRIVE = ("OneDrive", "OneDriveConsumer", "OneDriveCommercial")
 
-Origin = Literal["ours", "lmstudio", "jan", "ollama", "openwebui", "llama.cpp", "huggingface", "folder"]
+Origin = Literal["ours", "lmstudio", "jan", "ollama", "openwebui", "llama.cpp", "huggingface", "folder", "opened"]
 System = Literal["win", "mac", "linux"]
 
 # Names to show; translate them with `tr`.
@@ -44,6 +44,7 @@ ORIGIN_NAMES: Mapping[Origin, str] = {
     "llama.cpp": "llama.cpp",
     "huggingface": mark("Hugging Face cache"),
     "folder": mark("Added folder"),
+    "opened": mark("Opened file"),
 }
 
 

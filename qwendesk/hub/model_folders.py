@@ -24,12 +24,14 @@ _DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
 
 
 class ModelFolders(msgspec.Struct, frozen=True):
-    """The folders that the user chose. Paths are absolute, in the system's notation, without duplicates."""
+    """The folders and files that the user chose. Paths are absolute, in the system's notation, without duplicates."""
 
     models: tuple[str, ...]
     """The app's own folders; downloads and imports go to the first unless the user chooses another. Never empty."""
     added: tuple[str, ...] = ()
     """Folders that the user added, whose files are used in place."""
+    opened: tuple[str, ...] = ()
+    """Model files that the user opened from anywhere, the latest last. They are used in place."""
     other_apps: bool = True
     """Whether the folders of other apps and the Hugging Face cache are searched too."""
 

@@ -36,6 +36,8 @@ class LastModel:
         self._writer = BackgroundWriter(self._file)
         self.last = Observed[LoadOptions | None](None)
         """How the last model was asked to be loaded; None before `read` if none was loaded since the app started."""
+        self.demo_came_later = False
+        """True if the built-in demo was used after it."""
         self._unsubscribe = engine.observed.subscribe(self._on_state)
 
     def read(self) -> LoadOptions | None:
@@ -70,17 +72,26 @@ class LastModel:
         if pending.pending.requested is None:
             await pending.prepare(options)
 
+    def forget(self) -> None:
+        """Offer the last model no more, because its file is gone; a loaded one is kept."""
+        report = self._engine.state.report
+        if self.last.value is not None and (report is None or report.options.model != self.last.value.model):
+            self.last.set(None)
+
     async def close(self) -> None:
         """Return when the last model has been saved, or saving failed."""
         self._unsubscribe()
         await self._writer.close()
 
     def _on_state(self, state: EngineState) -> None:
-        if state.report is None or state.requested is None or state.requested == self.last.value:
+        if state.report is None or state.requested is None:
             return
         if state.idle_unloaded is not None:  # this one was loaded for another program
             return
-        if paths.is_demo(state.requested.model):
+        self.demo_came_later = paths.is_demo(state.requested.model)
+        if self.demo_came_later:
+            return
+        if state.requested == self.last.value:
             return
         self.last.set(state.requested)
         self._writer.write(state.requested)

@@ -2,7 +2,7 @@
 
 import asyncio
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -14,7 +14,7 @@ from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.translation import join_list, tr
 from qwendesk.hub.header_cache import HeaderCache
-from qwendesk.hub.library import Library, LibraryModel, model_at, scan
+from qwendesk.hub.library import Library, LibraryModel, OpenedFile, model_at, scan
 from qwendesk.hub.library_places import (
     FileLookup,
     HostEnvironment,
@@ -109,6 +109,25 @@ class LibraryService:
         if models:
             await self.set_folders(msgspec.structs.replace(self.folders, models=models, added=added))
 
+    async def add_opened(self, file: str) -> None:
+        """Keep a model file in the library that was opened from elsewhere; nothing changes for one that is in it.
+
+        Others that are gone are forgotten, unless their whole folder is: that may be on a drive that comes back.
+        """
+        library = self.current if self.state.value.is_scanned else await self.refresh()
+        if file in self.folders.opened or any(
+            file == each.path for model in library.everything for each in model.files
+        ):
+            return
+        if await asyncio.to_thread(Path(file).is_file):
+            kept = await asyncio.to_thread(_still_there, self.folders.opened)
+            await self.set_folders(msgspec.structs.replace(self.folders, opened=(*kept, file)))
+
+    async def forget_opened(self, file: str) -> None:
+        """Take a file that was opened from elsewhere out of the library. The file stays."""
+        opened = tuple(each for each in self.folders.opened if each != file)
+        await self.set_folders(msgspec.structs.replace(self.folders, opened=opened))
+
     async def include_other_apps(self, *, included: bool) -> None:
         """Use, or don't use, the models of LM Studio, Jan and other apps."""
         if included != self.folders.other_apps:
@@ -192,7 +211,9 @@ class LibraryService:
     def _scan(self, folders: ModelFolders) -> tuple[tuple[SearchFolder, ...], Library, dict[str, int | None]]:
         """Return the folders to search, what is in them, and the free space on the drives of the models folders."""
         places = all_places(folders, self._machine, FileLookup())
-        return places, scan(places, self.headers), {each: free_on_drive(Path(each)) for each in folders.models}
+        owners = {file: self._app_place_of(Path(file)) for file in folders.opened}
+        opened = [OpenedFile(file, owner.origin if owner else "opened") for file, owner in owners.items()]
+        return places, scan(places, self.headers, opened), {each: free_on_drive(Path(each)) for each in folders.models}
 
     def _app_place_of(self, path: Path) -> SearchFolder | None:
         """Return the folder of another app that contains `path`, whether or not its models are used."""
@@ -210,6 +231,10 @@ class LibraryService:
         except OSError as error:
             sentence = tr("The folders couldn't be saved: {0}.", error.strerror or error)
             raise QwenDeskError(tr("Folders not saved"), sentence) from error
+
+
+def _still_there(files: Sequence[str]) -> list[str]:
+    return [file for file in files if Path(file).is_file() or not Path(file).parent.exists()]
 
 
 def _app_folder_sentence(folder: Path, place: SearchFolder) -> str:

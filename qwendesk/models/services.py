@@ -24,6 +24,7 @@ from qwendesk.models.model_list import ModelList
 from qwendesk.models.moves import MovesService
 from qwendesk.models.network import NetworkService, TokenService
 from qwendesk.models.offers import OffersService
+from qwendesk.models.opened_files import OpenedFiles
 from qwendesk.models.templates import TemplatesService
 from qwendesk.settings.profiles import ProfilesService
 from qwendesk.settings.service import SettingsService
@@ -68,6 +69,7 @@ class ModelServices(Owner):
             FirstStartService(engine, library, self.offers, self.downloads, self.load_options.options_for)
         )
         self.last_model = self.own(LastModel(engine, self.load_options))
+        self.own(OpenedFiles(library, self.last_model))
         self.speeds: Observed[Mapping[str, float]] = measured.speeds.by_file
         """The speed that was measured on this PC, in tokens per second, by the name of the model's file."""
 

@@ -33,6 +33,7 @@ async def test_failed_loads_and_the_demo_are_not_remembered(desk: Desk, tmp_path
     await desk.engine.load(LoadOptions(model=a_model(tmp_path)))
     desk.client.load_result = None
     await desk.engine.load(LoadOptions(model=str(paths.demo_model())))
+    assert last.demo_came_later
     assert last.read() is None
     await last.close()
 

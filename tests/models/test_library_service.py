@@ -76,6 +76,45 @@ async def test_models_folder_cannot_be_inside_another_apps_folder(models, tmp_pa
     assert models.folders == read_folders() == before
 
 
+async def test_a_file_opened_from_anywhere_is_kept_with_its_vision_file_and_can_be_deleted(models, tmp_path):
+    folder = tmp_path / "downloads"
+    path, beside = model(folder / "a.gguf"), model(folder / "b.gguf", "Another")
+    mmproj(folder / "mmproj-F16.gguf")
+
+    await models.add_opened(str(path))
+
+    assert [each.path for each in models.current.models] == [str(path)], "only what was opened"
+    found = models.find(str(path))
+    assert found.origin == "opened"
+    assert found.mmproj is not None
+    assert str(folder) in models.current.folders, "it is watched"
+    again = LibraryService(HostEnvironment("linux", tmp_path / "home", {}))
+    assert [each.path for each in (await again.refresh()).models] == [str(path)], "at the next start, too"
+    deletion = models.deletion_of(found)
+    assert isinstance(deletion, ModelDeletion)
+    await models.delete(deletion, permanently=True)
+    assert models.current.models == ()
+    assert folder.is_dir()
+    await models.add_opened(str(beside))
+    assert models.folders.opened == (str(beside),), "what is gone is forgotten"
+    await models.forget_opened(str(beside))
+    assert models.current.models == ()
+    assert beside.exists()
+
+
+async def test_a_file_opened_in_a_folder_of_another_app_stays_theirs(models, ours, tmp_path):
+    path = model(tmp_path / "home" / ".lmstudio" / "models" / "o" / "r" / "a.gguf")
+    await models.include_other_apps(included=False)
+    await models.add_opened(str(path))
+    assert models.find(str(path)).origin == "lmstudio"
+    assert not models.find(str(path)).writable
+    known = model(ours / "known.gguf")
+    await models.refresh()
+    await models.add_opened(str(known))
+    await models.add_opened(str(tmp_path / "missing.gguf"))
+    assert models.folders.opened == (str(path),), "one that is in the library already, or isn't there, isn't added"
+
+
 async def test_other_apps_files_are_found_in_place_and_not_deleted(models, tmp_path):
     path = model(tmp_path / "home" / ".lmstudio" / "models" / "o" / "r" / "a.gguf")
     await models.refresh()

@@ -72,6 +72,10 @@ class ModelActions(QObject):
     def use_in_place(self, folder: str) -> None:
         self._start(self._services.library.use_in_place(folder))
 
+    def forget_opened(self, path: str) -> None:
+        """Take a file that was opened from elsewhere out of the list."""
+        self._start(self._services.library.forget_opened(path))
+
     def include_other_apps(self, included: bool) -> None:
         self._start(self._services.library.include_other_apps(included=included))
 

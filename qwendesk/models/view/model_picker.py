@@ -1,7 +1,6 @@
 """The model picker: the models on this PC with size, fit and state, and those of servers. Typing finds one."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, SignalInstance
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QListWidgetItem, QVBoxLayout, QWidget
@@ -60,8 +59,9 @@ class ModelPicker(SearchPopover):
         parent: QWidget,
         *,
         for_options: bool,
+        demo_came_later: bool = False,
     ) -> None:
-        """`last` is the path of the model that was used last; "" if there is none.
+        """`last` is the path of the model that was used last; "" if there is none, or one before the built-in demo.
 
         With `for_options`, choosing a model shows its load options instead of loading it.
         """
@@ -69,22 +69,29 @@ class ModelPicker(SearchPopover):
         title = tr("Choose a model to set its load options") if for_options else tr("Choose a model")
         super().__init__("model.picker", title, parent, width=_WIDTH, row_height=height, most_rows=_MOST_ROWS)
         self._for_options = for_options
-        usable = [each for each in entries if not (each.is_companion or each.model.problem)]
-        usable.sort(key=lambda each: each.model.path != last)
-        self._entries = {each.model.path: each for each in usable}
+        self._entries: dict[str, ModelEntry] = {}
         self._engine, self._fits, self._last = engine.value, fits, last
+        self._used_last = _DEMO if demo_came_later else last or None
         self._served: tuple[ServedChoice, ...] = ()
-        is_listed = any(each.model.path == last for each in entries)
-        self._elsewhere = Path(last) if last and not is_listed and not is_served(last) else None
-        """The model that was used last, if it isn't in a models folder but was opened as a file."""
         self._rows: dict[str, tuple[PickerRow, QListWidgetItem]] = {}
         self.setAttribute(Qt.WidgetAttribute.WA_NoMouseReplay)  # a click on the button only closes the picker
         self.describe_parts(
             title if for_options else tr("Find a model"), tr("Search by name, quant or app"), tr("Models on this PC")
         )
         self.column.addLayout(self._buttons())
+        self.show_entries(entries)
         bind(self, fits, self._show_fits)
         bind(self, engine, self._show_engine)
+
+    def show_entries(self, entries: Sequence[ModelEntry]) -> None:
+        """List these models of this PC."""
+        usable = [each for each in entries if not (each.is_companion or each.model.problem)]
+        usable.sort(key=lambda each: each.model.path != self._last)
+        listed = {each.model.path: each for each in usable}
+        is_changed = [each.model for each in listed.values()] != [each.model for each in self._entries.values()]
+        self._entries = listed
+        if is_changed and self.isVisible():
+            self.refill()
 
     def show_served(self, choices: Sequence[ServedChoice]) -> None:
         """List the models of servers too, unless the picker is for load options: those have none."""
@@ -101,9 +108,6 @@ class ModelPicker(SearchPopover):
         self._rows = {}
         if is_served(self._last):
             self._add_served(query)
-        elsewhere = self._elsewhere
-        if elsewhere is not None and all(word in model_title(self._last).lower() for word in query.lower().split()):
-            self._add(self._last, self._model_row(self._last, model_title(self._last), str(elsewhere.parent)))
         matching = [entry.model for entry in self._entries.values() if matches_search(entry, query)]
         for model in matching[:_MOST_MATCHES]:
             self._add(model.path, self._model_row(model.path, model.name, _details(model)))
@@ -117,7 +121,7 @@ class ModelPicker(SearchPopover):
         self._show_states()
         if is_search:
             return "" if self._rows else tr("No matching model")
-        return "" if self._entries or self._served or elsewhere is not None else tr("No models on this PC yet")
+        return "" if self._entries or self._served else tr("No models on this PC yet")
 
     def choose(self, key: str) -> None:
         if key == _DEMO:
@@ -184,7 +188,7 @@ class ModelPicker(SearchPopover):
                 return tr("Loaded")
             if engine.is_loading:
                 return tr("Loading")
-        return tr("Used last") if path and path == self._last else ""
+        return tr("Used last") if path == self._used_last else ""
 
     def _add(self, path: str, row: "PickerRow") -> None:
         self._rows[path] = row, self.add_row(path, row, row.accessibleName())

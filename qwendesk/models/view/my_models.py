@@ -335,6 +335,9 @@ class RowMenu(Menu):
         self._add("show", tr("Show in folder"), self._show_in_folder)
         self._add_move(model, is_enabled=is_idle and not model.problem)
         self.addSeparator()
+        if model.path in library.folders.opened:
+            forget = self._add("forget", tr("Remove from this list"), lambda: actions.forget_opened(model.path))
+            forget.setToolTip(tr("The file stays where it is."))
         delete = self._add("delete", tr("Delete…"), lambda: actions.ask_to_delete(model.path))
         delete.setEnabled(is_idle and model.writable)
         if not model.writable:

@@ -40,8 +40,10 @@ class PickerOpener:
         entries, last = services.list.state.value.entries, services.last_model.last.value
         last_path = last.model if last is not None else ""
         picker = ModelPicker(
-            entries, services.fits.state, engine.observed, last_path, self._button.window(), for_options=for_options
-        )
+            entries, services.fits.state, engine.observed, last_path, self._button.window(), for_options=for_options,
+            demo_came_later=services.last_model.demo_came_later,
+        )  # fmt: skip
+        bind_field(picker, services.list.state, lambda state: state.entries, picker.show_entries)
         picker.load_asked.connect(self._actions.load)
         picker.options_asked.connect(self._actions.show_options)
         picker.file_asked.connect(navigation.model_file_asked)
@@ -53,5 +55,6 @@ class PickerOpener:
         picker.cancel_asked.connect(lambda: start(engine.cancel_load()))
         bind_field(picker, self._remote.state, served_choices, picker.show_served)
         picker.open_at(self._button, self._button.height() + 6)
+        start(services.library.refresh())
         start(services.fits.update())
         start(self._remote.refresh_all())

@@ -15,6 +15,8 @@ from tests.gguf_files import model_values, tensor, write_model
 from tests.models.view.start_desk import CARD, with_folder
 from tests.window_desk import Desk
 
+OPENED = "Qwen3.6-27B-Q4_K_M"
+
 
 @pytest.fixture
 def client(client: FakeEngineClient) -> FakeEngineClient:
@@ -105,18 +107,60 @@ async def test_model_used_last_is_first_and_marked_after_eject(library_desk: Des
     assert shown_states(desk) == ["Used last"]
 
 
-async def test_model_that_was_opened_as_a_file_is_listed_while_it_was_used_last(
-    library_desk: Desk, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    desk = library_desk
-    file = tmp_path_factory.mktemp("elsewhere") / "Qwen3.6-27B-Q4_K_M.gguf"
-    write_model(file, model_values(), [tensor("blk.0.attn_q.weight", 64, 64)])
+async def opened_elsewhere(desk: Desk, folder: Path) -> Path:
+    """Open a model file from a folder that isn't searched, and eject it again."""
+    file = write_model(folder / f"{OPENED}.gguf", model_values(), [tensor("blk.0.attn_q.weight", 64, 64)])
     desk.window.load_model(str(file))
     await desk.until(lambda: desk.parts.engine.state.report is not None)
     desk.click("model.eject")
     await desk.until(lambda: desk.parts.engine.state.report is None)
+    return file
+
+
+@pytest.mark.parametrize(("is_ejected", "state"), [(False, "Loaded"), (True, "Used last")])
+async def test_the_demo_is_what_was_used_last_after_another_model(
+    library_desk: Desk, tmp_path: Path, state: str, *, is_ejected: bool
+) -> None:
+    desk = library_desk
+    desk.window.load_model(str(tmp_path / "Qwen3.5-9B-Q8_0.gguf"))
+    await desk.until(lambda: desk.parts.engine.state.report is not None)
+    desk.window.load_demo()
+    await desk.until(lambda: desk.text_of("model.button").startswith("Built-in demo"))
+    if is_ejected:
+        desk.click("model.eject")
+        await desk.until(lambda: desk.parts.engine.state.report is None)
     await open_picker(desk)
-    assert names(desk)[0] == "Qwen3.6-27B-Q4_K_M"
+    rows = desk.find("model.picker.list", QListWidget)
+    assert state in rows.item(rows.count() - 1).data(Qt.ItemDataRole.AccessibleTextRole)
+    assert shown_states(desk) == [state], "the model before the demo wasn't used last"
+
+
+async def test_a_file_that_is_gone_is_not_listed(
+    library_desk: Desk, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    desk = library_desk
+    file = await opened_elsewhere(desk, tmp_path_factory.mktemp("elsewhere"))
+    await open_picker(desk)
+    await desk.until(lambda: OPENED in names(desk))
+    desk.find("model.picker", QWidget).close()
+    await desk.until(lambda: not desk.has("model.picker"))
+
+    file.unlink()
+    (tmp_path / "Qwen3.5-9B-Q8_0.gguf").unlink()
+    await open_picker(desk)
+
+    await desk.until(lambda: names(desk) == ["Qwen3.5-4B-Q4_K_M", "Built-in demo"])
+    assert desk.parts.services.models.last_model.last.value is None, "it isn't offered anywhere else"
+
+
+async def test_model_that_was_opened_as_a_file_is_listed(
+    library_desk: Desk, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    desk = library_desk
+    file = await opened_elsewhere(desk, tmp_path_factory.mktemp("elsewhere"))
+    await open_picker(desk)
+    await desk.until(lambda: names(desk)[0] == OPENED)
+    assert desk.text_of("model.picker.details").endswith(str(file.parent))
     QTest.keyClick(desk.find("model.picker.query", QLineEdit), Qt.Key.Key_Return)
     await desk.until(lambda: desk.parts.engine.state.report is not None)
     wanted = desk.parts.engine.state.requested
