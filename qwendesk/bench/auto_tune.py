@@ -74,6 +74,8 @@ class TuneState(msgspec.Struct, frozen=True, kw_only=True):
     is_running: bool = False
     was_stopped: bool = False
     """The user stopped it, so that what is best so far may have been measured only once."""
+    n_planned: int = 0
+    """Sets of options that one round may try, the user's own among them; 0 before that is known."""
     trials: tuple[TriedOptions, ...] = ()
     """In the order in which they were made. What gained appears several times."""
     current: dict[str, Any] | None = None
@@ -201,6 +203,7 @@ class AutoTune:
                 may_change_answers=may_change_answers,
             )
         )
+        self.state.update(n_planned=1 + sum(len(each.steps) - 1 for each in space))
         while (changes := next_candidate(space, self.state.value.trials, self._left_s())) is not None:
             trial = await self._try(engine, base, changes, tests)
             self.state.update(trials=(*self.state.value.trials, trial), current=None, left_s=self._left_s())

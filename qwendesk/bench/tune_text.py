@@ -40,12 +40,31 @@ def result_sentence(state: TuneState) -> str:
         return ""
     if own is None or own.speed is None:
         return tr("It ended before the speed of your settings was known.")
-    if len(tune_lines(state)) == 1:
-        return tr("There was no time to try other settings. Yours: {0}.", rate_text(own.speed.decode.median))
-    if found is None or found.speed is None:
-        return tr("Your settings are already the fastest: {0}.", rate_text(own.speed.decode.median))
-    sentence = _gain_sentence(own.speed, found.speed)
-    return join_sentences(tr("Stopped. This is the best so far."), sentence) if state.was_stopped else sentence
+    n_tried, yours = len(tune_lines(state)), rate_text(own.speed.decode.median)
+    if n_tried == 1:
+        if state.was_stopped:
+            return tr("Stopped before other settings were tried. Yours: {0}.", yours)
+        return tr("There was no time to try other settings. Yours: {0}.", yours)
+    stopped = tr("Stopped after {0} of {1} settings.", n_tried, max(state.n_planned, n_tried))
+    if found is not None and found.speed is not None:
+        gain = _gain_sentence(own.speed, found.speed)
+        return join_sentences(stopped, tr("This is the best so far."), gain) if state.was_stopped else gain
+    is_fastest = not any(_looks_faster(trial.speed, own.speed) for trial in measured(state.trials))
+    if state.was_stopped and is_fastest:
+        return join_sentences(stopped, tr("Yours is the fastest so far: {0}.", yours))
+    if state.was_stopped:
+        return join_sentences(stopped, tr("None is clearly faster than yours so far: {0}.", yours))
+    if is_fastest:
+        return tr("Your settings are already the fastest: {0}.", yours)
+    return tr("No other setting is clearly faster than yours: {0}.", yours)
+
+
+def _looks_faster(speed: Speed | None, own: Speed) -> bool:
+    """Return whether answers or a typical turn were faster, by more than `LEAST_GAIN`, be it by luck."""
+    if speed is None:
+        return False
+    is_turn_faster = speed.turn_s < (1 - LEAST_GAIN) * own.turn_s
+    return is_turn_faster or speed.decode.median > (1 + LEAST_GAIN) * own.decode.median
 
 
 def changes_sentence(state: TuneState) -> str:
@@ -106,6 +125,25 @@ def _line(trial: TriedOptions, state: TuneState, tried: Sequence[str]) -> TuneLi
 def _gain_text(speed: Speed, own: Speed, *, is_repeated: bool) -> str:
     percent = round(100 * (own.turn_s / speed.turn_s - 1))
     if gains(speed, own):
-        gained = f"+{show_decimal(percent, 0)}%"
+        gained = _percent(percent)
         return gained if is_repeated else tr("{0}, measured once", gained)
-    return f"−{show_decimal(-percent, 0)}%" if gains(own, speed) else tr("about the same")
+    return _percent(percent) if gains(own, speed) else _unclear_text(speed, own, percent)
+
+
+def _unclear_text(speed: Speed, own: Speed, percent: int) -> str:
+    """Return why a turn isn't clearly faster or slower: answers and prompts differ, or the runs do."""
+    answers, prompts = (
+        round(100 * (new.median / old.median - 1))
+        for new, old in ((speed.decode, own.decode), (speed.prompt, own.prompt))
+    )
+    least = 100 * LEAST_GAIN
+    if min(answers, prompts) < -least and max(answers, prompts) > least:
+        return tr("answers {0}, prompts {1}", _percent(answers), _percent(prompts))
+    if abs(percent) <= least:
+        return tr("about the same")
+    scatter = 100 * (speed.turn_spread_s + own.turn_spread_s) / own.turn_s
+    return tr("{0}, but runs differ by {1}%", _percent(percent), show_decimal(scatter, 0))
+
+
+def _percent(percent: int) -> str:
+    return f"{'−' if percent < 0 else '+'}{show_decimal(abs(percent), 0)}%"

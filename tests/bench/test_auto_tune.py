@@ -225,7 +225,7 @@ async def test_a_stop_offers_the_best_so_far_though_it_was_measured_once(
     assert best_confirmed(state.trials) is state.own
     assert state.found is not None
     assert state.found.changes == {"n_threads": 2}
-    assert result_sentence(state).startswith("Stopped. This is the best so far. ")
+    assert result_sentence(state).startswith("Stopped after 2 of 9 settings. This is the best so far. ")
     await made_up.tune.use()
     assert made_up.profiles.applied(DEMO).n_threads == 2
 

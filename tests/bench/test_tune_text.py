@@ -36,7 +36,8 @@ def test_what_was_found_is_said_beside_the_users_own_speed() -> None:
 
 
 def test_what_was_measured_only_once_is_not_found() -> None:
-    assert "fastest" in result_sentence(state(trial(500, 41), FOUND))
+    assert result_sentence(state(trial(500, 41), FOUND)).startswith("No other setting is clearly faster than yours: ")
+    assert "already the fastest" in result_sentence(state(trial(500, 41), trial(490, 40, n_threads=1)))
 
 
 def test_a_run_without_time_says_so() -> None:
@@ -86,9 +87,33 @@ def test_faster_prompts_are_not_called_faster_answers() -> None:
 
 
 def test_a_stopped_run_offers_the_best_so_far() -> None:
-    stopped = state(trial(500, 41), FOUND, was_stopped=True)
+    stopped = state(trial(500, 41), FOUND, was_stopped=True, n_planned=9)
 
-    assert result_sentence(stopped).startswith("Stopped. This is the best so far. 15% faster is possible: ")
+    assert result_sentence(stopped).startswith(
+        "Stopped after 2 of 9 settings. This is the best so far. 15% faster is possible: "
+    )
+
+
+def test_a_stopped_run_that_found_nothing_says_how_far_it_came() -> None:
+    slower = trial(500, 20, n_threads=1)
+
+    nothing = result_sentence(state(trial(500, 41), slower, was_stopped=True, n_planned=9))
+    assert nothing == "Stopped after 2 of 9 settings. Yours is the fastest so far: 31 words a second (41 tok/s)."
+    mixed = result_sentence(state(trial(75, 19), trial(63, 21, n_threads=1), was_stopped=True, n_planned=9))
+    assert mixed.startswith("Stopped after 2 of 9 settings. None is clearly faster than yours so far: ")
+    assert result_sentence(state(trial(75, 19), was_stopped=True)).startswith("Stopped before other settings were")
+
+
+def test_why_a_faster_answer_does_not_count_is_said() -> None:
+    """It said "about the same" beside 21 tok/s against 19."""
+    own = TriedOptions(
+        changes={}, speed=Speed(SpeedSamples(tok_s=(65.0, 75.0, 85.0)), SpeedSamples(tok_s=(17.0, 19.0, 21.0)))
+    )
+    (_own, mixed) = tune_lines(state(own, trial(63, 21, n_threads=1)))
+    (_own, lucky) = tune_lines(state(own, trial(75, 21, n_threads=1)))
+
+    assert mixed.remark == "answers +11%, prompts −16%"
+    assert lucky.remark == "+4%, but runs differ by 9%"
 
 
 def test_progress_names_what_is_measured_and_how_long_it_may_take() -> None:

@@ -34,6 +34,8 @@ class TuneSection(QWidget):
         self.setObjectName("tune")
         self._state = TuneState()
         self._chosen: LoadOptions | None = None
+        self._loaded_cache = ""
+        """Type of the loaded model's KV cache; "" while none is loaded."""
         self._is_kept = False
         """Whether the user keeps their own settings instead of what was found."""
         self.note = ElidedLabel("tune.note", kind="dim")
@@ -59,11 +61,25 @@ class TuneSection(QWidget):
         )  # fmt: skip
         bind(self, tune.state, self.show_state, every_ms=60)
         bind_field(self, engine, chosen_file, self.set_model)
+        bind_field(self, engine, _cache_type, self._show_cache)
 
     @property
     def state(self) -> TuneState:
         """The state that is shown."""
         return self._state
+
+    @property
+    def _has_small_cache(self) -> bool:
+        """Whether the chat memory is small already, by the user's choice or by the plan."""
+        chosen, state = self._chosen, self._state
+        types = {self._loaded_cache, chosen.type_k if chosen is not None else ""}
+        if chosen is not None and state.plan is not None and state.options == chosen:
+            types.add(state.plan.options.type_k)
+        return any(each.startswith("q") for each in types)
+
+    def _show_cache(self, cache_type: str) -> None:
+        self._loaded_cache = cache_type
+        self._show_all()
 
     def set_model(self, chosen: LoadOptions | None) -> None:
         """Show which model the next run tunes; None if none is chosen."""
@@ -73,7 +89,8 @@ class TuneSection(QWidget):
     def begin(self) -> None:
         """Tune the chosen model."""
         if self._chosen is not None:
-            self._tasks.start(self._tune.run(self._chosen, may_change_answers=self._switch.isChecked()))
+            may_change_answers = self._switch.isChecked() and not self._has_small_cache
+            self._tasks.start(self._tune.run(self._chosen, may_change_answers=may_change_answers))
 
     def show_state(self, state: TuneState) -> None:
         self._is_kept = self._is_kept and not state.is_running
@@ -124,7 +141,7 @@ class TuneSection(QWidget):
         self.note.setText(model_title(model or chosen) if model or chosen else "")
         self._words.setText(_words(self._chosen))
         self._words.setVisible(state.options is None and not is_busy)
-        self._choice.setVisible(not is_busy)
+        self._choice.setVisible(not is_busy and not self._has_small_cache)
         self._run.setVisible(not is_busy)
         text = tr("Tune again") if state.options is not None else tr("Tune")
         self._run.setText(text)
@@ -171,6 +188,10 @@ class TuneSection(QWidget):
         self._table.show_lines([(f"{number}. {x.name}", x.answer, x.prompt, x.remark) for number, x in numbered])
         for place, line in enumerate(lines):
             self._table.set_kind(place, _GAIN, "good" if line.is_found else "dim")
+
+
+def _cache_type(state: EngineState) -> str:
+    return state.report.options.type_k if state.report is not None else ""
 
 
 def _words(chosen: LoadOptions | None) -> str:

@@ -105,6 +105,19 @@ async def test_the_cache_is_tried_only_after_the_switch(desk: BenchDesk) -> None
     assert {options.type_k for options in desk.bench_client.loaded} == {"f16", "q8_0"}
 
 
+async def test_a_smaller_cache_is_not_offered_where_it_is_set(desk: BenchDesk) -> None:
+    await load_and_open(desk)
+    assert desk.is_shown("tune.cache")
+
+    small = LoadOptions(model=str(demo_model()), type_k="q8_0", type_v="q8_0")
+    await desk.parts.engine.load(small)
+
+    await desk.until(lambda: not desk.is_shown("tune.cache"))
+    await tune(desk)
+    assert {options.type_k for options in desk.bench_client.loaded} == {"q8_0"}
+    assert not desk.is_shown("tune.cache")
+
+
 async def test_stop_ends_a_run_that_takes_long(desk: BenchDesk) -> None:
     await load_and_open(desk)
     desk.bench_client.blocks_at = "pp128"
