@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from qwendesk.core.everyday_units import FAST_LEVEL, speed_level
 from qwendesk.core.number_format import show_decimal
 from qwendesk.core.translation import join_sentences, mark, tr, tr_n
 from qwendesk.core.units import MIB, show_bytes, show_rate, show_tokens
@@ -81,6 +82,11 @@ def _why_fast(choice: Choice, is_first: bool) -> str:
             _billions(model.active_params_b),
             _billions(model.params_b),
         )
+    tok_s = choice.quant.likely_tok_s
+    if tok_s and tok_s < SLOWEST_TOK_S:
+        return tr("Slower than you read, but other good models are slower still on this PC.")
+    if tok_s and speed_level(tok_s) < FAST_LEVEL:
+        return tr("The best that is quick enough to read along on this PC.")
     return tr("The largest model that fits well in this PC's memory and answers fast.")
 
 
@@ -156,8 +162,8 @@ def _drawbacks(choice: Choice, ranked: Sequence[Choice]) -> Iterator[str]:
     if quant.likely_tok_s and quant.likely_tok_s < _SLOW_TOK_S and (fit.kind != "vram" or choice.purpose != "long"):
         minutes = max(round(_THINKING_TOKENS / quant.likely_tok_s / 60), 1)
         yield tr_n(
-            "Slow: thinking of 2,000 tokens takes about {0} minute.",
-            "Slow: thinking of 2,000 tokens takes about {0} minutes.",
+            "With thinking on, an answer can take {0} minute.",
+            "With thinking on, an answer can take {0} minutes.",
             minutes,
         )
     if fit.n_ctx <= _SHORT_CONTEXT:

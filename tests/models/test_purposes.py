@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.everyday_units import FAST_LEVEL, speed_level
 from qwendesk.core.plan import DriveKind
 from qwendesk.core.units import GIB
 from qwendesk.hub.catalog import Catalog, load_catalog
@@ -95,6 +96,18 @@ def test_every_choice_has_a_reason_and_a_drawback(purpose: Purpose) -> None:
         for choice in choices_on(pc, purpose):
             assert choice.reason.endswith(".")
             assert choice.drawback.endswith(".")
+
+
+@pytest.mark.parametrize("pc", [Pc(ram_bytes=24 * GIB), Pc(ram_bytes=8 * GIB), one_card(24, 64)])
+def test_the_quick_choice_is_called_fast_only_where_its_speed_is(pc: Pc) -> None:
+    """A slow one was recommended because it "answers fast", with "But: Slow" in the next line."""
+    first = choices_on(pc, "fast")[0]
+    is_fast = speed_level(first.quant.likely_tok_s) >= FAST_LEVEL
+
+    assert ("fast" in first.reason) <= is_fast
+    assert "Slow" not in first.drawback
+    if not is_fast and not first.offer.is_mixture:
+        assert first.reason == "The best that is quick enough to read along on this PC."
 
 
 def test_the_published_results_order_the_deep_choices() -> None:
