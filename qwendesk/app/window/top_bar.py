@@ -290,7 +290,18 @@ _PADDING = 14
 _DOT = 8
 # Padding above and below the text, in total.
 _BUTTON_AIR = 19
-_WIDEST = 460
+_WIDEST = 640
+# Width that the name of a model keeps before what follows it is cut, too.
+_LEAST_NAME = 60
+
+
+def fitting_label(label: str, metrics: QFontMetrics, width: int) -> str:
+    """Return `label` in at most `width` pixels. The model's name is shortened before what follows it."""
+    name, dot, rest = label.partition(" · ")
+    for_name = width - metrics.horizontalAdvance(dot + rest)
+    if dot and for_name >= _LEAST_NAME:
+        return metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, for_name) + dot + rest
+    return metrics.elidedText(label, Qt.TextElideMode.ElideRight, width)
 
 
 class ModelButton(QPushButton):
@@ -360,13 +371,17 @@ class ModelButton(QPushButton):
         self._paint_text(painter)
         painter.end()
 
-    def _paint_text(self, painter: QPainter) -> None:
-        theme = current_theme()
+    @property
+    def text_room(self) -> QRect:
+        """The place of the text."""
         left = _PADDING + _DOT + 8
-        room = QRect(left, 0, self.width() - left - _PADDING - 18, self.height())
+        return QRect(left, 0, self.width() - left - _PADDING - 18, self.height())
+
+    def _paint_text(self, painter: QPainter) -> None:
+        theme, room = current_theme(), self.text_room
         painter.setFont(theme.font(13))
         painter.setPen(theme.color("text"))
-        text = painter.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideMiddle, room.width())
+        text = fitting_label(self.text(), painter.fontMetrics(), room.width())
         painter.drawText(room, Qt.AlignmentFlag.AlignVCenter, text)
         arrow = pixmap("down", theme["text_dim"], 14, self.devicePixelRatioF())
         painter.drawPixmap(self.width() - _PADDING - 14 + 2, (self.height() - 14) // 2, arrow)

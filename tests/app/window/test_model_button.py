@@ -2,9 +2,13 @@
 
 import asyncio
 
+from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QAbstractButton
 
-from qwendesk.engine.state import Phase
+from qwendesk.app.window.top_bar import fitting_label
+from qwendesk.core.options import LoadOptions
+from qwendesk.engine.state import EngineState, Phase
+from qwendesk.widgets.theme_keeper import current_theme
 from tests.window_desk import Desk
 
 
@@ -28,6 +32,28 @@ async def test_it_is_said_while_another_model_replaces_the_loaded_one(desk: Desk
     await desk.until(lambda: desk.parts.engine.state.phase is Phase.OFF or said[-1].startswith("Loading"))
     await desk.until(lambda: desk.parts.engine.state.phase is Phase.READY)
     assert desk.text_of("model.button").startswith("Built-in demo")
+
+
+async def test_only_the_name_is_shortened_and_only_where_there_is_no_room(desk: Desk) -> None:
+    """It read "SmolLM2-135M-Instruct.Q4_1…ads with your next message", with free room on both sides."""
+    label = "SmolLM2-135M-Instruct.Q4_1 · loads with your next message"
+    button = desk.find("model.button", QAbstractButton)
+    metrics = QFontMetrics(button.font())
+    full = metrics.horizontalAdvance(label)
+    assert fitting_label(label, metrics, full) == label
+    short = fitting_label(label, metrics, full - 40)
+    assert short.endswith(" · loads with your next message")
+    assert short.startswith("Smol")
+    assert metrics.horizontalAdvance(short) <= full - 40
+    assert fitting_label(label, metrics, 150).startswith("SmolLM2-"), "without room for both, the end is cut"
+
+    desk.window.resize(1280, 760)
+    desk.window.top_bar.model.show_state(
+        EngineState(idle_unloaded=LoadOptions(model="/models/SmolLM2-135M-Instruct.Q4_1.gguf"))
+    )
+    await desk.until(lambda: button.width() == button.sizeHint().width())
+    drawn, room = QFontMetrics(current_theme().font(13)), desk.window.top_bar.model.text_room.width()
+    assert fitting_label(button.text(), drawn, room) == label, "the window is wide enough for all of it"
 
 
 async def test_an_error_while_chats_are_saved_does_not_leave_the_text(desk: Desk) -> None:

@@ -11,7 +11,7 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QFocusEvent, QFont, QKeyEvent, QMouseEvent, QPainter
+from PySide6.QtGui import QFocusEvent, QFont, QFontMetrics, QHelpEvent, QKeyEvent, QMouseEvent, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
+    QToolTip,
     QWidget,
 )
 
@@ -34,7 +35,7 @@ from qwendesk.widgets.theme_keeper import app_theme, current_theme
 _SIDE = 12
 _INNER = 10
 _RADIUS = 8
-_ICON = 14
+_ICON, _ICON_GAP = 14, 6
 
 
 class RowDelegate(QStyledItemDelegate):
@@ -80,6 +81,29 @@ class RowDelegate(QStyledItemDelegate):
         rect: QRect = option.rect
         editor.setGeometry(rect.adjusted(_SIDE, 2, -_SIDE, -2))
 
+    def helpEvent(
+        self,
+        event: QHelpEvent,
+        view: QAbstractItemView,
+        option: QStyleOptionViewItem,
+        index: QModelIndex | QPersistentModelIndex,
+    ) -> bool:
+        """Show the title of a chat only where it is cut: elsewhere it would cover the next row to repeat this one."""
+        row = index.data(ROW_ROLE)
+        if isinstance(row, ChatSummary) and self._title_fits(option.rect, row):
+            QToolTip.hideText()
+            return True
+        return super().helpEvent(event, view, option, index)
+
+    def _title_fits(self, rect: QRect, chat: ChatSummary) -> bool:
+        n_icons = sum(_marks(chat).values())
+        room = rect.width() - 2 * (_SIDE + _INNER) - n_icons * (_ICON + _ICON_GAP)
+        return QFontMetrics(self._title_font(chat)).horizontalAdvance(chat.title or tr("Untitled")) <= room
+
+    def _title_font(self, chat: ChatSummary) -> QFont:
+        weight = QFont.Weight.Medium if chat.id == self.current_id else QFont.Weight.Normal
+        return current_theme().font(13, weight)
+
     def _paint_chat(self, painter: QPainter, rect: QRect, state: QStyle.StateFlag, chat: ChatSummary) -> None:
         theme = current_theme()
         box = QRectF(rect.adjusted(_SIDE, 2, -_SIDE, -2))
@@ -91,12 +115,12 @@ class RowDelegate(QStyledItemDelegate):
             painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), _RADIUS, _RADIUS)
         self._paint_focus(painter, box, state)
         text = box.adjusted(_INNER, 0, -_INNER, 0)
-        marks = {"pin": chat.pinned, "branch": bool(chat.settings.branched_from)}
+        marks = _marks(chat)
         for icon in (name for name, is_shown in marks.items() if is_shown):
             drawing = pixmap(icon, theme["text_dim"], _ICON, painter.device().devicePixelRatioF())
             painter.drawPixmap(int(text.right()) - _ICON, int(text.center().y()) - _ICON // 2, drawing)
-            text.setRight(text.right() - _ICON - 6)
-        painter.setFont(theme.font(13, QFont.Weight.Medium if is_open else QFont.Weight.Normal))
+            text.setRight(text.right() - _ICON - _ICON_GAP)
+        painter.setFont(self._title_font(chat))
         painter.setPen(theme.color("text"))
         # The end of a branch's name is what tells it from its original.
         elide = Qt.TextElideMode.ElideMiddle if marks["branch"] else Qt.TextElideMode.ElideRight
@@ -138,6 +162,11 @@ class RowDelegate(QStyledItemDelegate):
             painter.setPen(current_theme().color("focus"))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), _RADIUS, _RADIUS)
+
+
+def _marks(chat: ChatSummary) -> dict[str, bool]:
+    """Return which icons stand behind the title, by their names."""
+    return {"pin": chat.pinned, "branch": bool(chat.settings.branched_from)}
 
 
 def set_up_list(view: QListView) -> None:

@@ -3,9 +3,9 @@
 import asyncio
 from pathlib import Path
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QAbstractButton
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QColor, QHelpEvent
+from PySide6.QtWidgets import QAbstractButton, QApplication, QToolTip
 
 from tests.chat.view.sidebar.chats_desk import ChatsDesk
 from tests.window_desk import Desk
@@ -41,6 +41,25 @@ async def test_only_the_new_chat_is_highlighted_after_a_question(
     await desk.until(lambda: lit(chats) == ["One"])
     await chats.ask("Four")
     await desk.until(lambda: lit(chats) == ["Four"])
+
+
+async def test_only_a_title_that_is_cut_is_repeated_in_a_tooltip(
+    qt_loop: asyncio.Runner, desk: Desk, tmp_path: Path
+) -> None:
+    chats = await three_chats(desk, tmp_path)
+    long = "Which of these wide mammoth words will"
+    await chats.ask(long)
+
+    def tip(title: str) -> str:
+        place = chats.view.visualRect(chats.index(title)).center()
+        viewport = chats.view.viewport()
+        event = QHelpEvent(QEvent.Type.ToolTip, place, viewport.mapToGlobal(place))
+        QToolTip.hideText()
+        QApplication.sendEvent(viewport, event)
+        return QToolTip.text()
+
+    assert tip("Two") == ""
+    assert tip(long) == long
 
 
 async def test_a_branch_is_named_after_its_chat_and_leads_back_to_it(
