@@ -5,6 +5,7 @@ of a device the worker uses, the difference is the drift of that device.
 """
 
 import asyncio
+import math
 import statistics
 import time
 import zlib
@@ -22,7 +23,7 @@ from qwendesk.core.files import is_utf8
 from qwendesk.core.json_file import JsonFile
 from qwendesk.core.observed import Observed
 from qwendesk.core.options import DecidedOptions, LoadOptions
-from qwendesk.core.plan import Comparison, MachineMemory, Plan
+from qwendesk.core.plan import Comparison, MachineMemory, Plan, SpeedEstimate
 from qwendesk.core.stats import AnswerStats
 from qwendesk.core.translation import tr
 from qwendesk.engine.protocol import Devices, LoadReport
@@ -114,6 +115,7 @@ def _key(options: DecidedOptions, here: MeasuredOn) -> str:
 
 # Upper limits of chat lengths in tokens. Longer chats are slower, so speeds are stored separately for each range.
 _DEPTHS = (8_192, 32_768, 65_536, 131_072)
+_BEYOND = tuple(limit + 1 for limit in _DEPTHS)
 _MOST_KEPT = 200
 # No correction is larger: beyond it something else was wrong, such as a game on the same GPU.
 _LARGEST_FACTOR = 2.5
@@ -128,6 +130,8 @@ class MeasuredSpeed(msgspec.Struct, frozen=True):
     """Estimate of the planner for this model in chats of this length, without any correction; 0 if unknown."""
     options: str = ""
     """The options that `last` was measured with, as `_options_key` writes them; "" if unknown."""
+    without_context: str = ""
+    """The same without those of the context."""
 
 
 class _SpeedsFile(msgspec.Struct, frozen=True):
@@ -152,9 +156,17 @@ _WITHOUT_SPEED = frozenset(
 )  # fmt: skip
 
 
-def _options_key(options: LoadOptions) -> str:
+# Options that change how fast an answer is written in a long chat, but hardly at the start of one.
+_OF_CONTEXT = frozenset(
+    {"n_ctx", "n_batch", "n_ubatch", "type_k", "type_v", "flash_attn", "swa_full", "rope_scaling", "rope_freq_base",
+     "rope_freq_scale", "yarn_ext_factor", "yarn_attn_factor", "yarn_beta_fast", "yarn_beta_slow", "yarn_orig_ctx"}
+)  # fmt: skip
+
+
+def _options_key(options: LoadOptions, without: frozenset[str] = frozenset()) -> str:
     """Return a short text that is the same for options with the same speed, as far as options decide it."""
-    values = {key: value for key, value in msgspec.structs.asdict(options).items() if key not in _WITHOUT_SPEED}
+    left_out = _WITHOUT_SPEED | without
+    values = {key: value for key, value in msgspec.structs.asdict(options).items() if key not in left_out}
     return f"{zlib.crc32(repr(values).encode()):08x}"
 
 
@@ -174,9 +186,25 @@ class MeasuredSpeeds:
 
     def in_short_chats(self, options: LoadOptions) -> float | None:
         """Return the last speed with exactly these options in the shortest chats they were used in; else None."""
-        depths, wanted = (0, *(limit + 1 for limit in _DEPTHS)), _options_key(options)
-        found = (self.speed(options, depth) for depth in depths)
+        wanted = _options_key(options)
+        found = (self.speed(options, depth) for depth in (0, *_BEYOND))
         return next((speed.last for speed in found if speed is not None and speed.options == wanted), None)
+
+    def with_other_options(self, options: LoadOptions, estimate: SpeedEstimate) -> SpeedEstimate | None:
+        """Return the speed to expect by what was measured of this file in this placement with other options; else None.
+
+        Where only the context differs, a chat begins as fast as it was measured. Otherwise `estimate`, the planner's
+        for `options`, keeps its relative width around that.
+        """
+        measured = next((speed for each in (0, *_BEYOND) if (speed := self.speed(options, each)) is not None), None)
+        if measured is None:
+            return None
+        middle = math.sqrt(math.prod(estimate.start))
+        by_s = measured.last / middle
+        start, long = ((low * by_s, high * by_s) for low, high in (estimate.start, estimate.long))
+        if measured.without_context == _options_key(options, _OF_CONTEXT):
+            start, long = ((math.sqrt(low * high),) * 2 for low, high in (start, long))
+        return SpeedEstimate(start=start, long=long, long_tokens=estimate.long_tokens)
 
     @property
     def gpu_factor(self) -> float:
@@ -197,7 +225,7 @@ class MeasuredSpeeds:
         before = self._speeds.pop(key, None)
         best = max(tok_s, before.best if before else 0.0)
         known = estimated or (before.estimated if before else 0.0)
-        self._speeds[key] = MeasuredSpeed(best, tok_s, known, _options_key(options))
+        self._speeds[key] = MeasuredSpeed(best, tok_s, known, _options_key(options), _options_key(options, _OF_CONTEXT))
         while len(self._speeds) > _MOST_KEPT:
             del self._speeds[next(iter(self._speeds))]
         self.by_file.set(_by_file(self._speeds))

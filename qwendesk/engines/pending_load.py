@@ -19,7 +19,7 @@ from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.observed import Observed
 from qwendesk.core.option_rules import CACHE_BLOCK, Conflict, conflicts, with_changes
 from qwendesk.core.options import LoadOptions
-from qwendesk.core.plan import MachineMemory, Plan
+from qwendesk.core.plan import MachineMemory, Plan, SpeedEstimate
 from qwendesk.core.presets import preset_of_file
 from qwendesk.core.rope_scaling import longest_context
 from qwendesk.core.served_model import is_served
@@ -105,6 +105,8 @@ class PendingLoad(msgspec.Struct, frozen=True, kw_only=True):
     """The general presets of the model's family, without thinking and with."""
     measured_tok_s: float | None = None
     """The speed that was measured on this PC with the options of `plan`; None if they never ran."""
+    expected: SpeedEstimate | None = None
+    """The speed to expect by what was measured with other options; None if nothing was, or with these."""
     loaded_tok_s: float | None = None
     """The speed that was measured with the options of the loaded model; None before the first answer."""
     last_load_s: float = 0.0
@@ -481,7 +483,10 @@ class PendingLoadService:
     def _change(self, **changes: Any) -> None:
         plan = changes.get("plan")
         if plan is not None:
-            changes["measured_tok_s"] = self._measured.speeds.in_short_chats(plan.options)
+            speeds = self._measured.speeds
+            measured = changes["measured_tok_s"] = speeds.in_short_chats(plan.options)
+            is_new = measured is None and plan.speed is not None
+            changes["expected"] = speeds.with_other_options(plan.options, plan.speed) if is_new else None
         self.state.update(**changes)
 
 

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from qwendesk.core.devices import DeviceInfo, Segment
+from qwendesk.core.plan import SpeedEstimate
 from qwendesk.core.units import GIB, MIB
 from qwendesk.engine.protocol import Allocation
 from qwendesk.engines.measurements import MeasuredSpeeds, key_of
@@ -183,3 +184,21 @@ def test_speed_of_the_same_placement_in_the_shortest_chats(tmp_path):
     for other in ({"n_cpu_moe": 20}, {"type_k": "q4_0"}, {"n_threads": 3}, {"n_ctx": 999_936}):
         assert book.in_short_chats(msgspec.structs.replace(OPTIONS, **other)) is None, "that was never measured"
     assert book.in_short_chats(msgspec.structs.replace(OPTIONS, check_tensors=True)) == 71.0
+
+
+def test_a_measurement_with_other_options_corrects_the_estimate(tmp_path):
+    """It said "about 130-960 tok/s" beside 21 that were measured, once the context was changed."""
+    book = MeasuredSpeeds(tmp_path / "speeds.json")
+    estimate = SpeedEstimate(start=(125.0, 980.0), long=(100.0, 784.0), long_tokens=32_768)
+    assert book.with_other_options(OPTIONS, estimate) is None
+    book.note(OPTIONS, 500, 21.0)
+    for other in ({"n_ctx": 999_936}, {"type_k": "q4_0", "type_v": "q4_0"}):
+        found = book.with_other_options(msgspec.structs.replace(OPTIONS, **other), estimate)
+        assert found is not None
+        assert found.start == pytest.approx((21.0, 21.0))
+        assert found.long == pytest.approx((16.8, 16.8)), "a long chat is as much slower as estimated"
+    threads = book.with_other_options(msgspec.structs.replace(OPTIONS, n_threads=3), estimate)
+    assert threads is not None
+    assert threads.start == pytest.approx((7.5, 58.8)), "a range as wide as before, around what was measured"
+    moved = msgspec.structs.replace(OPTIONS, n_cpu_moe=20)
+    assert book.with_other_options(moved, estimate) is None, "another placement has another speed"

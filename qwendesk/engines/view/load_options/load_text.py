@@ -310,14 +310,22 @@ def source_text(plan: Plan | None, *, is_loaded: bool) -> str:
     return tr("Estimated.")
 
 
-def speed_text(plan: Plan | None, measured_tok_s: float | None = None) -> str:
-    """Return the speed that was measured on this PC with these options, or else the estimate; "" without a plan."""
-    if plan is not None and measured_tok_s is not None:
-        return unbroken(tr("Measured here: {0} tok/s", show_rate(measured_tok_s)))
+def speed_text(pending: PendingLoad) -> str:
+    """Return the speed that was measured on this PC with these options, or with others, or else the estimate.
+
+    "" without a plan.
+    """
+    plan = pending.plan
+    if plan is not None and pending.measured_tok_s is not None:
+        return unbroken(tr("Measured here: {0} tok/s", show_rate(pending.measured_tok_s)))
     if plan is None or plan.speed is None:
         return ""
-    start, long = show_expected(plan.speed.start), show_expected(plan.speed.long)
-    return unbroken(tr("About {0} tok/s at the start, {1} in a long chat", start, long))
+    expected = pending.expected or plan.speed
+    start, long = show_expected(expected.start), show_expected(expected.long)
+    text = tr("About {0} tok/s at the start, {1} in a long chat", start, long)
+    if start == long:
+        text = tr("About {0} tok/s, in a long chat too", start)
+    return unbroken(tr("{0}. Measured with other options.", text) if pending.expected is not None else text)
 
 
 def reload_text(pending: PendingLoad) -> str:
@@ -365,11 +373,13 @@ def _speed_change(pending: PendingLoad) -> str:
     if pending.measured_tok_s is not None:
         speed = show_rate(pending.measured_tok_s)
     elif pending.plan is not None and pending.plan.speed is not None:
-        speed = show_expected(pending.plan.speed.start)
+        speed = show_expected((pending.expected or pending.plan.speed).start)
     else:
         return ""
     if pending.loaded_tok_s is None or not pending.is_loaded:
         return tr("About {0} tok/s.", speed)
+    if show_expected((pending.loaded_tok_s,) * 2) == speed:
+        return tr("About as fast as now: {0} tok/s.", speed)
     return tr("About {0} tok/s, now {1}.", speed, show_rate(pending.loaded_tok_s))
 
 

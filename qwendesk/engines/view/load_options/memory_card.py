@@ -59,7 +59,7 @@ class MemoryCard(QWidget):
                 shown.show_device(devices[index], names[devices[index].name])
         parts = [part for device in devices for part in load_text.segments(device) if part.n_bytes]
         self._legend.show_kinds({part.kind for part in parts} - {"free"})
-        speed = load_text.speed_text(plan, pending.measured_tok_s)
+        speed = load_text.speed_text(pending) if plan is not None else ""
         self._speed.setText(speed)
         self._speed.setVisible(bool(speed))
         source = load_text.source_text(plan, is_loaded=pending.is_loaded and not pending.needs_reload)

@@ -8,7 +8,7 @@ import pytest
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.option_rules import Conflict
 from qwendesk.core.options import CacheType, LoadOptions
-from qwendesk.core.plan import MachineMemory
+from qwendesk.core.plan import MachineMemory, SpeedEstimate
 from qwendesk.core.settings import table
 from qwendesk.core.units import GIB, show_bytes
 from qwendesk.engines.load_decision import refusal
@@ -144,6 +144,30 @@ def test_the_verdict_compares_with_the_speed_of_now() -> None:
     assert load_text.verdict(msgspec.structs.replace(shown, needs_reload=False)).text == "", "nothing has changed"
     other = msgspec.structs.replace(shown, is_loaded=False, other_loaded=str(Path("a", "Old-Q4_K_M.gguf")))
     assert load_text.verdict(other).text == "Fits. About 41 tok/s. Replaces Old-Q4_K_M. Your chat is kept."
+
+
+def test_a_speed_measured_with_other_options_comes_before_the_estimate_and_is_said_once() -> None:
+    shown = pending()
+    assert shown.plan is not None
+    estimate = SpeedEstimate(start=(130.0, 960.0), long=(130.0, 960.0), long_tokens=32_768)
+    shown = msgspec.structs.replace(shown, plan=msgspec.structs.replace(shown.plan, speed=estimate), needs_reload=True)
+    assert plain(load_text.speed_text(shown)) == "About 130–960 tok/s, in a long chat too"
+
+    known = SpeedEstimate(start=(21.3, 21.3), long=(16.9, 16.9), long_tokens=32_768)
+    known_here = msgspec.structs.replace(shown, expected=known, loaded_tok_s=21.4)
+    assert plain(load_text.speed_text(known_here)) == (
+        "About 21 tok/s at the start, 17 in a long chat. Measured with other options."
+    )
+    assert load_text.verdict(known_here).text == "Fits. About as fast as now: 21 tok/s."
+    assert load_text.verdict(msgspec.structs.replace(known_here, loaded_tok_s=30.0)).text == (
+        "Fits. About 21 tok/s, now 30."
+    )
+    assert load_text.speed_text(msgspec.structs.replace(known_here, measured_tok_s=20.0)).startswith("Measured here")
+
+
+def plain(text: str) -> str:
+    """Return `text` without what keeps it from breaking."""
+    return text.replace("\xa0", " ").replace("\u2060", "")
 
 
 def test_the_verdict_says_how_much_is_missing_and_what_is_wrong() -> None:
