@@ -196,7 +196,7 @@ def _findings(found: Circumstances, time: TokenTime, n_tokens: int) -> Iterator[
     if cache_s >= _LONG_CONTEXT * stats.decode_s:
         yield LostTime("long_context", cache_s)
     yield LostTime("sampling", timing.sampling_s)
-    if time.own_s >= _UNUSUAL_OWN_S:
+    if time.own_s >= _UNUSUAL_OWN_S and timing.wanted_cores < _BUSY:  # others delay it, too
         yield LostTime("own_work", time.own_s * n_tokens)
     if time.ram_s >= _RAM * time.total_s:
         if found.has_one_channel and waits_for_ram(found):

@@ -170,6 +170,7 @@ def test_own_work_that_is_short_is_not_called_unusual() -> None:
     assert why.time.own_s == pytest.approx(0.00146), "a large share of the 3.4 ms of a tiny model"
     assert causes(why) == []
     assert causes(with_timing(engine_s=0.6)) == [], "3.5 of 10 ms"
+    assert causes(with_timing(engine_s=0.5, wanted_cores=3.9)) == [], "other programs delay it, too"
 
 
 def test_one_memory_channel_counts_only_if_the_cpu_waits_for_ram() -> None:

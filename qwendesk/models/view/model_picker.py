@@ -275,5 +275,5 @@ def _chip(name: str, tone: str) -> QLabel:
 
 def _details(model: LibraryModel) -> str:
     """Return "Q4_K_M · 20.5 GB · sees pictures · LM Studio"."""
-    owner = owner_text(model)
+    owner = model.place if model.origin == "opened" else owner_text(model)
     return tr("{0} · {1}", details_text(model), owner) if owner else details_text(model)

@@ -35,7 +35,7 @@ def details_text(model: LibraryModel) -> str:
 def owner_text(model: LibraryModel) -> str:
     """Return the app or folder that the file belongs to; "" for a models folder."""
     if model.origin == "opened":
-        return model.place
+        return Path(model.place).name or model.place
     return "" if model.origin == "ours" else tr(ORIGIN_NAMES[model.origin])
 
 
@@ -43,7 +43,7 @@ def owner_hint(model: LibraryModel) -> str:
     if model.origin == "folder":
         return tr("In a folder you added: {0}", model.place)
     if model.origin == "opened":
-        return tr("A file you opened. QwenDesk uses it in place.")
+        return tr("A file you opened, used in place: {0}", model.place)
     return tr(
         "This file belongs to {0}. QwenDesk uses it in place and never changes it.", tr(ORIGIN_NAMES[model.origin])
     )

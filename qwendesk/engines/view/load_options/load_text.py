@@ -378,9 +378,10 @@ def _speed_change(pending: PendingLoad) -> str:
         return ""
     if pending.loaded_tok_s is None or not pending.is_loaded:
         return tr("About {0} tok/s.", speed)
-    if show_expected((pending.loaded_tok_s,) * 2) == speed:
-        return tr("About as fast as now: {0} tok/s.", speed)
-    return tr("About {0} tok/s, now {1}.", speed, show_rate(pending.loaded_tok_s))
+    now = show_rate(pending.loaded_tok_s)
+    if speed in (now, show_expected((pending.loaded_tok_s, pending.loaded_tok_s))):
+        return tr("About as fast as now: {0} tok/s.", now)
+    return tr("About {0} tok/s, now {1}.", speed, now)
 
 
 def unloaded_text(pending: PendingLoad) -> str:

@@ -159,6 +159,9 @@ def test_a_speed_measured_with_other_options_comes_before_the_estimate_and_is_sa
         "About 21 tok/s at the start, 17 in a long chat. Measured with other options."
     )
     assert load_text.verdict(known_here).text == "Fits. About as fast as now: 21 tok/s."
+    slow = SpeedEstimate(start=(8.1, 8.1), long=(8.1, 8.1), long_tokens=32_768)
+    slow_here = msgspec.structs.replace(known_here, expected=slow, loaded_tok_s=8.1)
+    assert load_text.verdict(slow_here).text == "Fits. About as fast as now: 8.1 tok/s."
     assert load_text.verdict(msgspec.structs.replace(known_here, loaded_tok_s=30.0)).text == (
         "Fits. About 21 tok/s, now 30."
     )
