@@ -40,7 +40,6 @@ from qwendesk.widgets.tasks import Tasks
 if TYPE_CHECKING:
     from qwendesk.bench.view.bench_page import BenchPage
     from qwendesk.engines.view.engine_page import EnginePage
-    from qwendesk.engines.view.engine_update_card import EngineUpdateCard
     from qwendesk.engines.view.engines_presenter import EnginesPresenter
     from qwendesk.models.view.first_start import FirstStart
     from qwendesk.models.view.models_page import ModelsPage

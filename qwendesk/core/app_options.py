@@ -327,8 +327,8 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
             "Whether to download NVIDIA's CUDA engine when this PC can use it.",
             _MODELS,
             choice_help={
-                "ask": "Offers it after each start. Started by run.cmd, it is downloaded unless you entered another "
-                "ENGINE than auto or cuda.",
+                "ask": "Offers it after each start. If you run QwenDesk from its source code, run.cmd downloads it, "
+                "unless you chose another engine there.",
                 "automatic": "Downloads it in the background, also after an update of QwenDesk. Not on a connection "
                 "that the system calls metered.",
                 "never": "Never downloads or offers it.",

@@ -1,7 +1,7 @@
 """Buttons whose icon follows the theme, and `describe`, which gives a control its name and tooltip."""
 
-from PySide6.QtCore import QRect, QSize, Qt
-from PySide6.QtGui import QKeySequence, QPainter, QPaintEvent
+from PySide6.QtCore import QRect, QSize, Qt, QTimer
+from PySide6.QtGui import QGuiApplication, QKeySequence, QPainter, QPaintEvent
 from PySide6.QtWidgets import QAbstractButton, QPushButton, QStyleOptionButton, QToolButton, QWidget
 
 from qwendesk.core.translation import tr
@@ -147,3 +147,16 @@ def restyle(widget: QWidget, name: str, value: str) -> None:
         widget.setProperty(name, value)
         widget.style().unpolish(widget)
         widget.style().polish(widget)
+
+
+# How long a button says that it copied. Half of it was too short to be noticed on a busy PC.
+_COPIED_MS = 4000
+
+
+def copy_text(button: TextButton, text: str) -> None:
+    """Copy a text to the clipboard, and have the button that was clicked say so for a moment."""
+    QGuiApplication.clipboard().setText(text)
+    usual = button.property("usual") or button.text()
+    button.setProperty("usual", usual)
+    button.setText(tr("Copied"))
+    QTimer.singleShot(_COPIED_MS, button, lambda: button.setText(usual))

@@ -45,7 +45,8 @@ class ChatTransfer(QObject):
         def export(path: str) -> None:
             self._tasks.start(self._export(Path(path), wanted, chat_ids), self._sidebar)
 
-        ask_where_to_save(self._sidebar.window(), "chats.export_dialog", tr("Export chats"), name, export)
+        title = tr("Export chat") if len(chat_ids) == 1 else tr("Export chats")
+        ask_where_to_save(self._sidebar.window(), "chats.export_dialog", title, name, export)
 
     def ask_import(self) -> None:
         filters = [tr("Chats of QwenDesk, ChatGPT, Open WebUI, LM Studio (*.json *.zip)"), tr("All files (*)")]
@@ -110,6 +111,7 @@ class ChatCommands:
             "new_chat": self._shown(page.new_chat),
             "thinking": self._toggle_thinking,
             "attach": self._shown(page.attachments.choose_files),
+            "ask_folder": self._shown(page.tool_picker.ask_for_folder),
             "stop": self._close_panel_or_stop,
             "answer_now": self._answer_now,
             "regenerate": self._shown(self.regenerate),

@@ -295,7 +295,9 @@ class ChatPage(QWidget):
         composer.effort_chosen.connect(self._chat.set_reasoning_effort)
         composer.notice_action.connect(self._on_notice_action)
         composer.attachments.opened.connect(self.open_picture)
-        self.attachments.folder_dropped.connect(self.tool_picker.add_folder)
+        # Queued, because what is attached with a folder removes the notice that it may show.
+        self.attachments.folder_dropped.connect(self.tool_picker.add_folder, queued)
+        composer.tools.choice.models_asked.connect(self.offers_asked)
         self.thread_view.picture_opened.connect(self.open_picture)
         self.thread_view.try_again.connect(self._on_try_again)
         self.welcome.asked.connect(self.ask)
@@ -359,6 +361,9 @@ class ChatPage(QWidget):
         elif action == "last":
             self.composer.show_notice("")
             self.last_model_asked.emit()
+        elif action == "models":
+            self.composer.show_notice("")
+            self.offers_asked.emit()
         elif action == "interrupt":
             self.composer.show_notice("")
             start, self._waiting = self._waiting, None

@@ -77,11 +77,10 @@ class ContextSheet(Popover):
             tr("Reload the model with another context length"),
         )
         length.clicked.connect(lambda: self._leave_for(self.length_asked))
-        for button in (self._turns, self._pictures, self._documents, self._thinking, prompt, length):
-            column.addWidget(button)
         note = QLabel(tr("This only changes what is sent. Nothing is deleted."))
         note.setProperty("kind", "small")
-        column.addWidget(note)
+        for each in (self._turns, self._pictures, self._documents, self._thinking, note, prompt, length):
+            column.addWidget(each)
         bind(self, gauge.counted, self._show_count)
         bind_field(self, chat.state, lambda state: state.settings, lambda _settings: self._show_trims())
         if gauge.counted.value is None:

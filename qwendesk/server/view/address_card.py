@@ -1,14 +1,14 @@
 """AddressCard: the server's switch, its addresses and its key."""
 
-from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QGuiApplication, QIntValidator
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QIntValidator
 from PySide6.QtWidgets import QFrame, QLineEdit, QSizePolicy, QWidget
 
 from qwendesk.core.translation import tr
 from qwendesk.server.access import masked_key
 from qwendesk.server.service import ServerState
 from qwendesk.server.switch import SwitchState
-from qwendesk.widgets.buttons import TextButton, describe, restyle
+from qwendesk.widgets.buttons import TextButton, copy_text, describe, restyle
 from qwendesk.widgets.controls import Switch
 from qwendesk.widgets.kit import PADDING, STRETCH, button, column, label, paragraph, row, rule
 from qwendesk.widgets.layouts import FlowLayout, widget_with
@@ -16,7 +16,6 @@ from qwendesk.widgets.text_layout import ElidedLabel
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
 _TITLE_WIDTH = 76
-_COPIED_MS = 2000
 
 
 class AddressLine(QWidget):
@@ -56,9 +55,7 @@ class AddressLine(QWidget):
         self._heading.setMinimumWidth(current_theme().px(_TITLE_WIDTH))
 
     def _on_copy(self) -> None:
-        QGuiApplication.clipboard().setText(self.value)
-        self._copy.setText(tr("Copied"))
-        QTimer.singleShot(_COPIED_MS, self._copy, lambda: self._copy.setText(tr("Copy")))
+        copy_text(self._copy, self.value)
 
 
 _MOST_ADDRESSES = 4
@@ -106,7 +103,9 @@ class AddressCard(QFrame):
             paragraph(kind="dim", name="serve.about"),
             paragraph(kind="error", name="serve.problem"),
         )
-        self._other_port = button(tr("Use a free port"), "serve.freeport", tip=tr("Find a port that no program uses"))
+        self._other_port = button(
+            tr("Use a free port"), "serve.freeport", kind="primary", tip=tr("Find a port that no program uses")
+        )
         self._other_port.clicked.connect(self.free_port_asked)
         lines = (self._openai, self._anthropic, self._key_line, *self._network, self._fingerprint, self._certificate)
         made = column(
@@ -134,6 +133,7 @@ class AddressCard(QFrame):
         self._chip.setText(tr("Your network too") if state.network_addresses else tr("This PC only"))
         restyle(self._chip, "chip", "warn" if state.network_addresses else "good")
         self._about.setText(_about(state, model))
+        self._about.setHidden(bool(switch.problem))
         self._problem.setText(switch.problem)
         self._problem.setVisible(bool(switch.problem))
         self._other_port.setVisible(switch.is_port_taken)
@@ -214,7 +214,7 @@ def _title(state: ServerState, switch: SwitchState) -> str:
     if switch.is_busy:
         return tr("Starting…")
     if switch.problem:
-        return tr("Not running")
+        return tr("Couldn't start")
     return tr("On") if state.is_on else tr("Off")
 
 

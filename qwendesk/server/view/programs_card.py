@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QSizePolicy, QWidget
 
 from qwendesk.core.processes import own_command
@@ -14,7 +13,7 @@ from qwendesk.core.translation import tr
 from qwendesk.server.access import masked_key
 from qwendesk.server.setups.programs import Program, Target
 from qwendesk.server.setups.service import SetupPhase, SetupState
-from qwendesk.widgets.buttons import TextButton, describe, restyle
+from qwendesk.widgets.buttons import TextButton, copy_text, describe, restyle
 from qwendesk.widgets.kit import LIST_PADDING, STRETCH, button, column, label, paragraph, row
 from qwendesk.widgets.layouts import EqualColumnsLayout, FlowLayout, widget_with
 from qwendesk.widgets.question_dialog import Dialog
@@ -76,7 +75,7 @@ class SetupDialog(Dialog):
         shown_warning = paragraph(warning, "notice", name="serve.setup.warning", selectable=True)
         tip = tr("Copy the settings, with the whole key")
         copy = button(tr("Copy"), "serve.setup.copy", kind="primary", tip=tip)
-        copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(text))
+        copy.clicked.connect(lambda: copy_text(copy, text))
         close = TextButton(tr("Close"))
         describe(close, "serve.setup.close", close.text(), shortcut="Esc")
         close.clicked.connect(self.reject)
@@ -127,7 +126,7 @@ class ProgramLine(QFrame):
         tip = tr("Copy the command that starts it, with QwenDesk's folder")
         self._copy = button(tr("Copy command"), f"{name}.copy", kind="quiet", tip=tip)
         self._copy.setAccessibleName(tr("{0}: {1}", program.name, self._copy.text()))
-        self._copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(whole_command(program)))
+        self._copy.clicked.connect(lambda: copy_text(self._copy, whole_command(program)))
         said, tip = tr("Settings for {0}…", program.name), tr("Settings to copy, with which it always knows QwenDesk")
         self._settings = button(tr("Settings…"), f"{name}.setup", kind="quiet", said=said, tip=tip)
         self._settings.clicked.connect(self.setup_asked)

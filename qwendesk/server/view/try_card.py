@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from PySide6.QtCore import QTimer
-from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QPushButton
 
 from qwendesk.core.translation import mark, tr
@@ -13,7 +11,7 @@ from qwendesk.core.units import show_elapsed, show_rate
 from qwendesk.server.access import masked_key
 from qwendesk.server.setups.programs import Target
 from qwendesk.server.try_it import Language, TryResult, ask, snippet
-from qwendesk.widgets.buttons import describe
+from qwendesk.widgets.buttons import copy_text, describe
 from qwendesk.widgets.kit import PADDING, STRETCH, IconLabel, button, card, column, keep_room, label, paragraph, row
 from qwendesk.widgets.layouts import FlowLayout, widget_with
 from qwendesk.widgets.tasks import window_tasks
@@ -29,7 +27,6 @@ _LANGUAGES: Final[tuple[tuple[Language, str], ...]] = (
 _LINES, _AROUND = 7, 22
 # Characters of an answer that are shown.
 _LONGEST = 160
-_COPIED_MS = 2000
 
 
 class TryCard(QFrame):
@@ -113,9 +110,7 @@ class TryCard(QFrame):
         self._run.themed.show("stop" if is_running else "resume")
 
     def _on_copy(self) -> None:
-        QGuiApplication.clipboard().setText(snippet(self._language, self._address, self._key))
-        self._copy.setText(tr("Copied"))
-        QTimer.singleShot(_COPIED_MS, self._copy, lambda: self._copy.setText(tr("Copy")))
+        copy_text(self._copy, snippet(self._language, self._address, self._key))
 
     def _on_run(self) -> None:
         if self._test is not None:

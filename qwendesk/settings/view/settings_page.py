@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from PySide6.QtCore import QMargins, QPoint, QSignalBlocker, Qt, QTimer
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QLineEdit, QListWidget, QListWidgetItem, QWidget
 
 from qwendesk.core.app_options import AppOptions
@@ -104,6 +104,12 @@ class SettingsPage(QWidget):
         super().resizeEvent(event)
         self._arrange()
 
+    def showEvent(self, event: QShowEvent) -> None:
+        """Begin with all settings each time the page is opened, not with what was searched before."""
+        super().showEvent(event)
+        if not event.spontaneous():
+            self._search.clear()
+
     def tab_stops(self) -> list[QWidget]:
         """Return what the Tab key stops at: the list of sections lies over the cards, but comes before them."""
         lists = [each for each in (self._list,) if each.isVisible()]
@@ -195,9 +201,12 @@ class SettingsPage(QWidget):
         for name, card in self._options.items():
             rows = [each for each in self._rows.values() if each.entry.setting.section == name]
             card.show_rows([(each, self._is_wanted(each, query, shows_advanced=shows_advanced)) for each in rows])
+        for each in self._rows.values():
+            each.show_found(query)
         for card in self._cards:
             if card not in self._options.values():
                 card.setVisible(not query or card.matches(query))
+                card.show_found(query)
         self._nothing.setText(_nothing_text(query))
         self._nothing.setVisible(all(card.isHidden() for card in self._cards))
         self._list.show_sections([any(not card.isHidden() for card in group) for group in self._groups])

@@ -6,7 +6,7 @@ from typing import Any
 from qwendesk.core.flags import spellings
 from qwendesk.core.number_format import show_number
 from qwendesk.core.settings import Entry, lowest_number
-from qwendesk.core.translation import join_sentences, mark, tr
+from qwendesk.core.translation import join_list, join_sentences, mark, tr
 
 # Labels of values. Technical terms such as q8_0, mmap and yarn have none and are shown unchanged.
 _CHOICES = {
@@ -127,6 +127,21 @@ def search_words(entry: Entry) -> str:
     texts = (setting.label, setting.help, setting.section, *setting.choice_help.values())
     parts = (*texts, *map(tr, texts), setting.flag, entry.key, *map(str, entry.choices), *spellings(entry.key))
     return " ".join(parts).lower()
+
+
+# Words that a found row names at most.
+_MOST_WORDS = 3
+
+
+def found_by(query: str, words: str, shown: str) -> str:
+    """Return by which of its hidden words a search found something; "" if what is shown has the whole query."""
+    shown = shown.lower()
+    missing = [each for each in query.lower().split() if each not in shown]
+    if not missing:
+        return ""
+    known = dict.fromkeys(word.strip(".,:;()") for word in words.lower().split())
+    found = [word for word in known if any(each in word for each in missing)]
+    return tr("Found by: {0}", join_list(found[:_MOST_WORDS] or [query]))
 
 
 def is_number(entry: Entry) -> bool:

@@ -13,7 +13,7 @@ from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import IconButton, TextButton, describe, restyle
 from qwendesk.widgets.kit import label as make_label
 from qwendesk.widgets.layouts import DensitySpacing
-from qwendesk.widgets.rows.option_texts import help_text, search_words, section_slug, tooltip, value_text
+from qwendesk.widgets.rows.option_texts import found_by, help_text, search_words, section_slug, tooltip, value_text
 from qwendesk.widgets.text_layout import WrappingLabel
 from qwendesk.widgets.theme_keeper import current_theme
 
@@ -69,6 +69,8 @@ class SettingRow(QFrame):
         self._remark.setWordWrap(True)
         self._remark.setObjectName(f"{self.name}.remark")
         self._remark.hide()
+        self._found = make_label(kind="small", name=f"{self.name}.found", wraps=True)
+        self._found.hide()
         self._reset = IconButton("undo", size=14, side=28)
         describe(self._reset, f"{self.name}.reset", tr("Reset to default"), self._reset_tip())
         self._reset.clicked.connect(self.reset_requested)
@@ -87,6 +89,7 @@ class SettingRow(QFrame):
             texts.addWidget(help_label)
         texts.addWidget(self._error)
         texts.addWidget(self._remark)
+        texts.addWidget(self._found)
         self._editors = self._beside = QHBoxLayout()
         self._editors.setSpacing(6)
         self._row = QHBoxLayout(self)
@@ -276,6 +279,13 @@ class SettingRow(QFrame):
         if flag is not None and (flag.is_only_a_flag or self.entry.key in flag.keys):
             return self.entry.key in flag.keys
         return all(word in self._words for word in query.lower().split())
+
+    def show_found(self, query: str) -> None:
+        """Say by which word a search found the row if its label, help and section don't show that; "" for none."""
+        shown = f"{self._label.text()} {self._help.text()} {tr(self.entry.setting.section)}"
+        note = found_by(query, self._words, shown)
+        self._found.setText(note)
+        self._found.setVisible(bool(note))
 
     def _show(self, value: Any) -> None:
         raise NotImplementedError

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QLineEdit, QWidget
+from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
 
 from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import TextButton, describe, restyle
 from qwendesk.widgets.kit import LIST_PADDING, button, card, column, label, paragraph, row
 from qwendesk.widgets.layouts import widget_with
+from qwendesk.widgets.rows.option_texts import found_by
 
 
 class TitledCard(QWidget):
@@ -22,10 +23,24 @@ class TitledCard(QWidget):
         self._rows = column(spacing=0)
         framed = card(self._rows)
         self._rows.setContentsMargins(0, 4, 0, 4)
-        self.setLayout(column(label(title, "heading"), framed))
+        self._found_by = label(kind="small", name=f"{name}.found", wraps=True)
+        self._found_by.hide()
+        self.setLayout(column(label(title, "heading"), self._found_by, framed))
 
     def matches(self, query: str) -> bool:
-        return all(word in self._words for word in query.lower().split())
+        """Return True if every word of `query` is in what the card shows or among its hidden words."""
+        text = f"{self._words} {self._shown_text()}".lower()
+        return all(word in text for word in query.lower().split())
+
+    def show_found(self, query: str) -> None:
+        """Say by which of its hidden words a search found the card, if nothing that it shows has them; "" for none."""
+        note = found_by(query, self._words, self._shown_text())
+        self._found_by.setText(note)
+        self._found_by.setVisible(bool(note))
+
+    def _shown_text(self) -> str:
+        shown = (each for each in self.findChildren(QLabel) if each is not self._found_by and each.isVisibleTo(self))
+        return " ".join(each.text() for each in shown)
 
     def add(self, row: QWidget) -> None:
         self._rows.addWidget(row)

@@ -6,8 +6,9 @@ from pathlib import Path
 import msgspec
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QAbstractButton, QLabel, QPushButton, QWidget
 
+from qwendesk.app.window.command_menus import ranked
 from qwendesk.chat.tree_edits import new_answer, new_question
 from qwendesk.chat.view.thread.tools.call_body import (
     arguments_text,
@@ -23,6 +24,7 @@ from qwendesk.core.conversation import ChatTree
 from qwendesk.core.messages import CallRecord, Message, ToolCall, ToolStep, text_message
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.protocol import LoadReport
+from qwendesk.widgets.actions import installed
 from qwendesk.widgets.controls import Switch
 from qwendesk.widgets.text_pane import TextPane
 from tests.fakes.engine import DEMO_REPORT, ScriptedAnswer
@@ -107,14 +109,44 @@ async def test_demo_offers_the_tools_that_it_can_use_and_those_that_are_on(desk:
     assert offered(desk) == ["current_time", "calculate"]
     desk.parts.chat.change_settings(ChatSettings(tools=("web_search",)))
     assert offered(desk) == ["current_time", "calculate", "web_search"], "it can be turned off"
+    menu = desk.open_tools()
+    await desk.until(lambda: desk.is_shown("composer.tools.models"))
+    reason = desk.find("composer.tools.models", QAbstractButton).parentWidget().findChildren(QLabel)
+    assert any("Needs a larger model" in each.text() for each in reason)
+    assert not desk.is_shown("composer.tools.pick")
+    asked: list[str] = []
+    desk.window.chat_page.offers_asked.connect(lambda: asked.append("offers"))
+    desk.click("composer.tools.models")
+    assert asked
+    assert not menu.isVisible()
     await load(desk)
     assert len(offered(desk)) > 5
+
+
+async def test_demo_says_why_it_cannot_read_a_folder(desk: Desk, tmp_path: Path) -> None:
+    """Dropped, or asked for by the command that the palette finds: the reason, and the way to another model."""
+    desk.client.report = msgspec.structs.replace(DEMO_REPORT, template=TEMPLATE)
+    assert isinstance(await desk.parts.engine.load_demo(), LoadReport)
+    composer = desk.window.chat_page.composer
+    desk.drop(tmp_path)
+    await desk.until(lambda: "demo can't read folders" in composer.notice)
+    composer.show_notice("")
+    commands = installed(desk.window)
+    found = ranked("folder", {key: action.text() for key, action in commands.items()}, ())
+    commands[found[0]].trigger()
+    assert "demo can't read folders" in composer.notice
+    assert desk.parts.chat.settings == ChatSettings(), "nothing is switched on that would do nothing"
+    asked: list[str] = []
+    desk.window.chat_page.offers_asked.connect(lambda: asked.append("offers"))
+    desk.click("composer.models")
+    assert asked
+    assert not composer.notice
 
 
 def offered(desk: Desk) -> list[str]:
     menu = desk.open_tools()
     menu.close()
-    shown = [each for each in menu.findChildren(Switch) if each.parentWidget().isVisibleTo(menu)]
+    shown = [each for each in menu.findChildren(Switch) if each.parentWidget().isVisibleTo(menu) and each.isEnabled()]
     return [each.objectName().removeprefix("composer.tools.") for each in shown]
 
 
@@ -140,7 +172,7 @@ async def test_tokens_of_the_active_tools_are_counted_by_the_engine(desk: Desk) 
     assert fill.tools == n_words(), "they are a part of what fills the context"
     choose(desk, "calculate")
     choose(desk, "current_time")
-    assert cost() == ""
+    assert "takes some tokens" in cost(), "no gap where the count comes"
 
 
 async def test_model_without_calls_says_so(desk: Desk) -> None:

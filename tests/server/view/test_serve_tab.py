@@ -73,6 +73,7 @@ async def test_the_key_is_hidden_until_it_is_asked_for(desk: ServerDesk) -> None
 
     desk.click("serve.key.copy")
     assert copied() == key
+    assert desk.text_of("serve.key.copy") == "Copied"
     desk.click("serve.key.show")
     assert desk.text_of("serve.key") == key
     desk.click("serve.key.show")
@@ -118,6 +119,8 @@ async def test_a_port_that_is_taken_is_a_sentence_and_one_click_finds_another(de
         await desk.until(lambda: desk.is_shown("serve.problem"))
         assert str(desk.services.settings.options.server_port) in desk.text_of("serve.problem")
         assert "taken by another program" in desk.text_of("serve.problem")
+        assert desk.text_of("serve.title") == "Couldn't start"
+        assert not desk.is_shown("serve.about"), "it would say to turn on what is on"
 
         desk.click("serve.freeport")
         await desk.until(lambda: desk.services.server.state.is_on)

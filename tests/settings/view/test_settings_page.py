@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QAbstractButton, QComboBox, QLabel, QLineEdit, QLi
 from qwendesk.core.app_options import AppOptions
 from qwendesk.core.settings import table
 from qwendesk.settings.service import SettingsService, settings_file
+from tests.window_desk import Desk
 
 _THEME = "settings.appearance.theme.row"
 
@@ -102,6 +103,32 @@ async def test_search_includes_advanced_options_and_choices(page):
     assert page.text_of("settings.nothing") == "Nothing found for “nothing is about this”."
     search.clear()
     assert page.is_shown("settings.appearance.theme.dark")
+
+
+async def test_what_a_search_found_by_hidden_words_says_by_which(page):
+    """The search for "folder" found "What tools may do without asking", in which no folder was to be read."""
+    search = page.find("settings.search", QLineEdit)
+    search.setText("folder")
+    found = page.find("settings.consents", QWidget)
+    texts = [each.text() for each in found.findChildren(QLabel) if each.isVisible()]
+    assert found.isVisible()
+    assert any("folder" in text.lower() for text in texts)
+    search.setText("metered")
+    assert page.text_of("settings.models.gpu_engine.found") == "Found by: metered"
+    search.setText("download")
+    assert not page.is_shown("settings.models.gpu_engine.found"), "its help says it"
+    search.clear()
+    assert not page.is_shown("settings.consents.found")
+
+
+async def test_the_page_opens_with_all_settings_after_a_search(desk: Desk) -> None:
+    desk.window.go_to("settings")
+    search = desk.find("settings.search", QLineEdit)
+    search.setText("proxy")
+    desk.window.go_to("chat")
+    desk.window.go_to("settings")
+    assert search.text() == ""
+    assert desk.is_shown("settings.appearance")
 
 
 @pytest.mark.parametrize(

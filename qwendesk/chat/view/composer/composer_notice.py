@@ -9,9 +9,9 @@ from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.layouts import FlowLayout
 
-# Load the model used last, choose the mmproj file, skip the older half of the chat, load a longer context, or stop the
-# measurement that runs and answer.
-NoticeAction = Literal["last", "mmproj", "skip", "length", "interrupt"]
+# Load the model used last, choose the mmproj file, skip the older half of the chat, load a longer context, stop the
+# measurement that runs and answer, or see which models there are.
+NoticeAction = Literal["last", "mmproj", "skip", "length", "interrupt", "models"]
 
 
 class ComposerNotice(QWidget):
@@ -39,6 +39,7 @@ class ComposerNotice(QWidget):
             ("skip", tr("Skip the older half of the chat"), tr("Your next message is sent without it")),
             ("length", tr("Load with a longer context…"), tr("Show the option for the context length")),
             ("interrupt", tr("Stop it and answer"), tr("Stop the measurement and have the model answer")),
+            ("models", tr("Get a model…"), tr("See which models suit this PC")),
         )
         for action, text, tip in texts:
             button = TextButton(text, kind="link")

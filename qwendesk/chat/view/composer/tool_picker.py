@@ -38,7 +38,7 @@ class ToolPicker(QObject):
         self._fault_said_of: LoadReport | None = None
         choice = composer.tools.choice
         choice.chosen.connect(lambda names: self._change(tools=tuple(names)))
-        choice.folder_asked.connect(self._ask_for_folder)
+        choice.folder_asked.connect(self.ask_for_folder)
         choice.opened.connect(self.obstacles_asked)
         bind_field(self, chat.state, lambda state: state.settings, self._show)
 
@@ -59,11 +59,25 @@ class ToolPicker(QObject):
             self.obstacles_asked.emit()
 
     def _offered(self, settings: ChatSettings) -> Sequence[ToolChoice]:
-        """Return the tools that suit the loaded model, and those that are on, so that they can be turned off."""
-        if self._report is None or not is_demo(self._report.options.model):
+        """Return the tools that suit the loaded model, and those that are on, so that they can be turned off.
+
+        The demo's menu also has the tools that read files, with the reason why it can't use them.
+        """
+        if not self._is_demo:
             return self._choices
         usable = {*_FOR_DEMO, *settings.tools}
-        return [choice for choice in self._choices if usable.issuperset(choice.names)]
+        reason = tr("Needs a larger model, which can also use the web and run code.")
+        files = next((choice for choice in self._choices if choice.needs_folder), None)
+        shown = ((choice, usable.issuperset(choice.names)) for choice in self._choices)
+        return [
+            choice if suits else msgspec.structs.replace(choice, obstacle=reason)
+            for choice, suits in shown
+            if suits or choice is files
+        ]
+
+    @property
+    def _is_demo(self) -> bool:
+        return self._report is not None and is_demo(self._report.options.model)
 
     def _count_if_changed(self) -> None:
         """Have the engine count what the active tools take, unless it did so for the same ones."""
@@ -98,12 +112,31 @@ class ToolPicker(QObject):
     def _change(self, **changes: Any) -> None:
         self._chat.change_settings(msgspec.structs.replace(self._chat.settings, **changes))
 
-    def _ask_for_folder(self) -> None:
+    def _refuses_folders(self) -> bool:
+        """Return True if the loaded model can't read folders, and say so in the composer."""
+        if self._is_demo:
+            sentence = tr("The built-in demo can't read folders. A larger model can.")
+        elif self._report is not None and not self._report.template.call_dialect:
+            sentence = tr("This model can't use tools, so it can't read folders. Choose another one.")
+        else:
+            return False
+        self._composer.show_notice(sentence, ("models",))
+        return True
+
+    def ask_for_folder(self) -> None:
+        """Have the user choose a folder, unless the loaded model can't read any."""
+        if self._refuses_folders():
+            return
         title = tr("Pick a folder in which the model may read")
         ask_for_folder(self._composer, "composer.tools.dialog", title, self.add_folder)
 
     def add_folder(self, folder: str) -> None:
-        """Take a folder, and switch on the tools that read in it, which come first among those that need one."""
+        """Take a folder, and switch on the tools that read in it, which come first among those that need one.
+
+        If the loaded model can't read folders, say so instead.
+        """
+        if self._refuses_folders():
+            return
         settings = self._chat.settings
         reading = next((choice.names for choice in self._choices if choice.needs_folder), ())
         tools = (*settings.tools, *(name for name in reading if name not in settings.tools))

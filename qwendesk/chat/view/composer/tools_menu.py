@@ -15,7 +15,7 @@ from qwendesk.core.tool_context import ToolChoice
 from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import TextButton, describe, restyle
 from qwendesk.widgets.controls import Switch
-from qwendesk.widgets.kit import STRETCH, IconLabel, button, column, keep_room, label, paragraph, row, rule
+from qwendesk.widgets.kit import STRETCH, IconLabel, button, column, label, paragraph, row, rule
 from qwendesk.widgets.layouts import steady_scroll_area, widget_with
 from qwendesk.widgets.popups import Popover
 from qwendesk.widgets.tab_order import focus_next
@@ -35,6 +35,8 @@ class ToolsMenu(Popover):
     """The user wants to choose a folder."""
     folder_opened = Signal(str)
     """The path of a folder of which the user wants to know more."""
+    models_asked = Signal()
+    """The user wants a model that can read folders."""
     calls_asked = Signal()
     """The user wants to see the tool calls of this chat."""
     settings_asked = Signal()
@@ -96,12 +98,19 @@ class ToolsMenu(Popover):
         self._show()
         self._place()
         window, corner = self._anchor.window(), self._anchor.mapTo(self._anchor.window(), QPoint())
-        left = min(corner.x(), window.width() - self.width() - _EDGE)
+        left = min(corner.x(), self._right_edge() - self.width())
         place = QPoint(max(_EDGE, left), corner.y() - self.height() - _GAP)
         self.move(window.mapToGlobal(place))
         self.show()
         self.activateWindow()
         focus_next(self, None, forward=True)
+
+    def _right_edge(self) -> int:
+        """Return where the menu ends at most: with the message field, so that it doesn't cover the inspector."""
+        window, field = self._anchor.window(), self._anchor.parentWidget()
+        if field is None or field.width() < self.width():
+            return window.width() - _EDGE
+        return field.mapTo(window, QPoint(field.width(), 0)).x()
 
     def focusNextPrevChild(self, forward: bool) -> bool:
         """Move the focus in reading order: the Tab key does so, and the arrow keys in a row of buttons."""
@@ -117,8 +126,7 @@ class ToolsMenu(Popover):
         self._area.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
         about = label(tr("What the model may use in this chat"), "small", wraps=True)
         head = row(label(tr("Tools"), "strong"), STRETCH, about, margins=(12, 4, 12, 4))
-        self._cost = label(kind="small", name="composer.tools.cost")
-        keep_room(self._cost)
+        self._cost = paragraph(kind="small", name="composer.tools.cost")
         self._fault_note = paragraph(kind="small", name="composer.tools.fault")
         notes = column(self._cost, self._fault_note, spacing=2, margins=(12, 4, 12, 4))
         calls = button(tr("What tools did in this chat…"), "composer.tools.calls", kind="menurow", icon_name="more")
@@ -141,8 +149,7 @@ class ToolsMenu(Popover):
             made.show_choice(choice, is_on=choice in active)
             if isinstance(made, FilesRow):
                 made.show_folders(self._settings.tool_folders, self._states)
-        self._cost.setText(self.cost_text)
-        self._cost.setVisible(bool(self.cost_text))
+        self._cost.setText(self.cost_text or tr("Each tool that is on takes some tokens of each prompt"))
         self._fault_note.setText(self._fault)
         self._fault_note.setVisible(bool(self._fault and active))
         if self.isVisible():
@@ -167,6 +174,8 @@ class ToolsMenu(Popover):
             if isinstance(made, FilesRow):
                 made.folder_asked.connect(self._ask_for_folder)
                 made.folder_opened.connect(self._open_folder)
+                made.models_asked.connect(self.close)
+                made.models_asked.connect(self.models_asked)
             self._list.addWidget(made)
             made.show()
             self._rows.append(made)
@@ -232,20 +241,29 @@ class ToolRow(QFrame):
 
 
 class FilesRow(ToolRow):
-    """The tools that read files, with the folders in which they may."""
+    """The tools that read files, with the folders in which they may, or with a way to a model that can read them."""
 
     folder_asked = Signal()
     folder_opened = Signal(str)
+    models_asked = Signal()
 
     def __init__(self, choice: ToolChoice) -> None:
         super().__init__(choice, tr("Ask my files"), "strong")
         self.setProperty("first", "true")
         self._folders: dict[str, TextButton] = {}
         tip = tr("Let the model read a folder…")
-        choose = button(tr("Choose…"), "composer.tools.pick", said=tip, tip=tip)
-        choose.clicked.connect(self.folder_asked)
-        self.row.insertWidget(self.row.count() - 1, choose)
+        self._choose = button(tr("Choose…"), "composer.tools.pick", said=tip, tip=tip)
+        self._choose.clicked.connect(self.folder_asked)
+        self._get = button(tr("Get a model…"), "composer.tools.models", tip=tr("See which models suit this PC"))
+        self._get.clicked.connect(self.models_asked)
+        for each in (self._choose, self._get):
+            self.row.insertWidget(self.row.count() - 1, each)
         self.row.setContentsMargins(12, 10, 8, 10)
+
+    def show_choice(self, choice: ToolChoice, *, is_on: bool) -> None:
+        super().show_choice(choice, is_on=is_on)
+        self._choose.setHidden(bool(choice.obstacle))
+        self._get.setVisible(bool(choice.obstacle))
 
     def show_folders(self, folders: Sequence[str], states: Mapping[str, FolderState]) -> None:
         """Show these folders with how far each is read."""

@@ -3,7 +3,7 @@
 import sys
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication, QTextOption
+from PySide6.QtGui import QTextOption
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout
 
 from qwendesk.commands.command_writer import COMMAND_KINDS, CommandKind, command, difference, for_commands
@@ -13,7 +13,7 @@ from qwendesk.core.translation import tr
 from qwendesk.engines.outgrown_service import serving_of
 from qwendesk.engines.pending_load import PendingLoad, PendingLoadService
 from qwendesk.widgets.bind import bind
-from qwendesk.widgets.buttons import TextButton, describe
+from qwendesk.widgets.buttons import TextButton, copy_text, describe
 from qwendesk.widgets.layouts import FlowLayout
 from qwendesk.widgets.text_layout import WrappingLabel
 
@@ -77,7 +77,7 @@ class CommandCard(QFrame):
         self._choose(kind)
 
     def _on_copy(self) -> None:
-        QGuiApplication.clipboard().setText(self._text.toPlainText())
+        copy_text(self._copy, self._text.toPlainText())
 
     def _choose(self, kind: CommandKind) -> None:
         self._kind = kind

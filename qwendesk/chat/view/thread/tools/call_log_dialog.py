@@ -9,7 +9,6 @@ from pathlib import Path
 
 import msgspec
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from qwendesk.chat.chat_list import ChatListService
@@ -24,7 +23,7 @@ from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.messages import CallRecord, ToolStep
 from qwendesk.core.tool_context import ToolLook
 from qwendesk.core.translation import tr, tr_n
-from qwendesk.widgets.buttons import TextButton, describe
+from qwendesk.widgets.buttons import TextButton, copy_text, describe
 from qwendesk.widgets.file_dialogs import ask_where_to_save
 from qwendesk.widgets.question_dialog import Dialog
 from qwendesk.widgets.tasks import window_tasks
@@ -181,7 +180,7 @@ class CallLogDialog(Dialog):
     def _buttons(self) -> QHBoxLayout:
         copy = TextButton(tr("Copy all"))
         describe(copy, "calllog.copy", tr("Copy all"), tr("Copy all calls as text"))
-        copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(log_text(self._calls, self._intents.looks)))
+        copy.clicked.connect(lambda: copy_text(copy, log_text(self._calls, self._intents.looks)))
         export = TextButton(tr("Export…"))
         describe(export, "calllog.export", tr("Export…"), tr("Save all calls as JSON, or as text if you name it .txt"))
         export.clicked.connect(self._ask_where)
