@@ -4,9 +4,12 @@ import errno
 import io
 import os
 import stat
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from qwendesk.core.files import reason_of
 from qwendesk.core.units import show_bytes
 
 # Without O_NONBLOCK, opening a named pipe blocks until another process writes to it.
@@ -48,6 +51,16 @@ class OnlineOnlyFile(OSError):
         super().__init__(errno.ENODATA, "it is only in the cloud", str(path))
 
 
+class PathTooLong(OSError):
+    """Raised on Windows for a file that is there, but whose path is longer than programs may use; `strerror` says so.
+
+    Windows itself says that there is no such file.
+    """
+
+    def __init__(self, path: Path, error: FileNotFoundError) -> None:
+        super().__init__(errno.ENAMETOOLONG, reason_of(error, path), str(path))
+
+
 def is_online_only(status: os.stat_result) -> bool:
     """Return whether a file is a placeholder whose content the system downloads when it is read."""
     return bool(getattr(status, "st_file_attributes", 0) & _RECALL or getattr(status, "st_flags", 0) & _DATALESS)
@@ -55,7 +68,9 @@ def is_online_only(status: os.stat_result) -> bool:
 
 def open_local(path: Path) -> io.FileIO:
     """Open a regular file for reading if its content is on this PC. Raises OnlineOnlyFile, and as `open_regular`."""
-    if is_online_only(path.stat()):
+    with _long_paths_named(path):
+        status = path.stat()
+    if is_online_only(status):
         raise OnlineOnlyFile(path)
     return open_regular(path)
 
@@ -64,8 +79,24 @@ def open_regular(path: Path, limit_bytes: int | None = None, *, folder: int | No
     """Open a regular file for reading, without buffering; links are followed. Never waits for a pipe.
 
     `folder` is the descriptor of the folder that it is in: then no link is followed, neither on the way nor the file.
-    Raises NotRegularFile for anything else, FileTooLarge above `limit_bytes`, and OSError as `open` does.
+    Raises NotRegularFile for anything else, FileTooLarge above `limit_bytes`, PathTooLong, and OSError as `open` does.
     """
+    with _long_paths_named(path):
+        return _open_regular(path, limit_bytes, folder)
+
+
+@contextmanager
+def _long_paths_named(path: Path) -> Iterator[None]:
+    """Raise PathTooLong where Windows says that a file doesn't exist, and it does."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        if sys.platform == "win32" and Path(f"\\\\?\\{path.absolute()}").exists():  # so any length is allowed
+            raise PathTooLong(path, error) from error
+        raise
+
+
+def _open_regular(path: Path, limit_bytes: int | None, folder: int | None) -> io.FileIO:
     place = path if folder is None else path.name
     flags = _OPEN_FLAGS if folder is None else _OPEN_FLAGS | os.O_NOFOLLOW
     # Check before opening, because opening a device can have side effects, and again afterwards, because the path
