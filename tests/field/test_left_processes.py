@@ -7,10 +7,11 @@ from pathlib import Path
 import psutil
 import pytest
 
+from qwendesk.mcp.host_protocol import ProgressNote
 from qwendesk.mcp.service import CallFailed, McpService
 from tests.field.grid import SERVER, Kind, Way, case
 from tests.mcp.conftest import no_keyring, service
-from tests.mcp.servers import added, call, host_of, hostile, kill_app, problem, start_app
+from tests.mcp.servers import added, call, host_of, hostile, kill_app, no_progress, problem, start_app, tool_of
 
 __all__ = ["no_keyring", "service"]
 
@@ -108,6 +109,45 @@ async def test_the_error_of_a_start_has_no_control_characters(service: McpServic
     await added(service, hostile("coloured start"))
     assert "no key" in problem(service)
     assert all(each.isprintable() or each == "\n" for each in problem(service)), repr(problem(service))
+
+
+@case(ERRORS, Way.MCP, report=FOUND, before="failed")
+async def test_a_result_that_is_an_error_has_no_control_characters(service: McpService) -> None:
+    await added(service, hostile("coloured result"))
+    answer = await service.call(tool_of(service, "go"), {}, no_progress)
+    assert answer.is_error
+    assert is_printable(answer.text), repr(answer.text)
+
+
+@case(ERRORS, Way.MCP, report=FOUND, before="failed")
+async def test_the_progress_of_a_call_has_no_control_characters(service: McpService) -> None:
+    await added(service, hostile("coloured progress"))
+    notes: list[ProgressNote] = []
+    await service.call(tool_of(service, "go"), {}, notes.append)
+    (note,) = notes
+    assert "no key" in note.message
+    assert is_printable(note.message), repr(note.message)
+
+
+@case(ERRORS, Way.MCP, report=FOUND, before="held")
+async def test_the_log_of_a_failed_start_has_no_control_characters(service: McpService) -> None:
+    await added(service, hostile("coloured log"))
+    (line,) = service.state.value.servers[0].log
+    assert "no key" in line
+    assert line.isprintable(), repr(line)
+
+
+@on_linux
+@case(LEFT, Way.MCP, report=FOUND, before="failed")
+async def test_a_daemon_ends_when_its_server_is_removed(service: McpService) -> None:
+    server = await added(service, hostile("daemon"))
+    pid = int(await call(service, "go"))
+    await service.remove(server.id)
+    assert not runs(pid)
+
+
+def is_printable(text: str) -> bool:
+    return all(each.isprintable() or each == "\n" for each in text)
 
 
 def runs(pid: int) -> bool:

@@ -73,6 +73,8 @@ def tools() -> list[dict[str, Any]]:
 
 def call() -> dict[str, Any]:
     match KIND:
+        case "coloured result":
+            return {"content": [{"type": "text", "text": COLOURS}], "isError": True}
         case "huge":
             return {"content": [{"type": "text", "text": "x" * 5_000_000}]}
         case "endless line":
@@ -153,6 +155,9 @@ def main() -> None:
     if KIND == "crashes":
         sys.stderr.write("reading the settings\nno key given\n")
         sys.exit(1)
+    if KIND == "coloured log":
+        sys.stderr.write(COLOURS.replace("\n", " ") + "\n")
+        sys.exit(1)
     if KIND == "never":
         time.sleep(3600)
     if KIND == "prints":
@@ -162,6 +167,10 @@ def main() -> None:
         if "id" in message and "method" in message:
             if (KIND, message["method"]) in (("colours", "tools/call"), ("coloured start", "initialize")):
                 send({"id": message["id"], "error": {"code": -32000, "message": COLOURS, "data": {"why": COLOURS}}})
+            elif (KIND, message["method"]) == ("coloured progress", "tools/call"):
+                progress = {"progressToken": message["params"]["_meta"]["progressToken"], "progress": 1}
+                send({"method": "notifications/progress", "params": progress | {"message": COLOURS}})
+                send({"id": message["id"], "result": {"content": [{"type": "text", "text": "Done."}]}})
             elif message["method"] == "server/discover":
                 send({"id": message["id"], "error": {"code": -32601, "message": "unknown"}})
             else:

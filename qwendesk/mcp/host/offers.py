@@ -251,7 +251,8 @@ def tool_answer(request_id: int, result: types.CallToolResult) -> Answered:
     text = answer.text
     if not result.content and result.structured_content is not None:
         text = shortened(json.dumps(result.structured_content, ensure_ascii=False), MOST_TEXT)
-    return Answered(request_id, text, answer.images, bool(result.is_error))
+    is_error = bool(result.is_error)
+    return Answered(request_id, printable(text) if is_error else text, answer.images, is_error)
 
 
 def resource_answer(request_id: int, result: types.ReadResourceResult) -> Answered:
@@ -266,6 +267,11 @@ def prompt_answer(request_id: int, result: types.GetPromptResult) -> Answered:
             blocks.append(types.TextContent(type="text", text="(The assistant's part:)"))
         blocks.append(message.content)
     return _answer(request_id, blocks)
+
+
+def printable(text: str) -> str:
+    """Return a text without control characters but line ends: it is shown in a window or a terminal as it is."""
+    return "".join(each if each.isprintable() or each == "\n" else " " for each in text)
 
 
 def shortened(text: str | None, most: int) -> str:

@@ -30,7 +30,7 @@ from pydantic import ValidationError
 
 import qwendesk
 from qwendesk.core.json_decoding import with_whole_escapes
-from qwendesk.mcp.host.offers import prompt_answer, read_offer, resource_answer, shortened, tool_answer
+from qwendesk.mcp.host.offers import printable, prompt_answer, read_offer, resource_answer, shortened, tool_answer
 from qwendesk.mcp.host_protocol import (
     LINE_LIMIT_BYTES,
     MOST_IMAGES_BYTES,
@@ -346,8 +346,7 @@ class HostSession:
 
     def _detail(self, error: BaseException) -> str:
         """Return what went wrong, without control characters: most of it is text of others, for a window."""
-        text = "".join(each if each.isprintable() or each == "\n" else " " for each in self._words(error))
-        return shortened(text, _MOST_ERROR)
+        return shortened(printable(self._words(error)), _MOST_ERROR)
 
     def _words(self, error: BaseException) -> str:
         """Return what went wrong, of the errors that one led to the others."""
@@ -396,7 +395,7 @@ class _ProgressReport:
         if now - self._last_s >= _PROGRESS_EVERY_S:
             self._last_s = now
             fraction = min(1.0, max(0.0, progress / total)) if total else None
-            self._send(ProgressNote(self._id, fraction, shortened(message, 200)))
+            self._send(ProgressNote(self._id, fraction, shortened(printable(message or ""), 200)))
 
 
 async def _accept(name: str, result: types.CallToolResult) -> None:
