@@ -135,9 +135,9 @@ class Attachments(QWidget):
         self._insert(card)
         return card
 
-    def show_frames(self, card: ClipCard, parts: tuple[ImagePart, ...], preview: ImagePreview) -> None:
-        """Give a clip that was read its frames."""
-        card.show_frames(parts, preview)
+    def show_frames(self, card: ClipCard, parts: tuple[ImagePart, ...], preview: ImagePreview, n_ctx: int) -> None:
+        """Give a clip that was read its frames, which are yet to be counted."""
+        card.show_frames(parts, preview, n_ctx)
         self.recount.emit(card)
         self.changed.emit()
 

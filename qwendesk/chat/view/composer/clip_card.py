@@ -94,12 +94,15 @@ class ClipCard(AttachmentCard):
         self._frames.setEnabled(self.facts is not None)
         return self.reading
 
-    def show_frames(self, parts: tuple[ImagePart, ...], preview: ImagePreview) -> None:
-        """Show that the clip has been read: its frames, and a picture of the middle one. They aren't counted yet."""
+    def show_frames(self, parts: tuple[ImagePart, ...], preview: ImagePreview, n_ctx: int) -> None:
+        """Show that the clip has been read: its frames, a picture of the middle one, and what the plan says they cost.
+
+        `n_ctx` is 0 if the context isn't known.
+        """
         self.parts = parts
         self._thumbnail.show_image(preview)
         self._frames.setEnabled(True)
-        self.accept_count(0, self._words(0, 0))
+        self.show_cost(self.plan.tokens if self.plan is not None and n_ctx else 0, n_ctx)
 
     def show_cost(self, tokens: int, n_ctx: int) -> None:
         """Show how many tokens the frames take."""

@@ -83,7 +83,7 @@ class ClipLoader:
             ended.set()
             raise
         if preview is not None and not ended.is_set():
-            self._attachments.show_frames(card, parts, preview)
+            self._attachments.show_frames(card, parts, preview, self._n_ctx)
 
     async def _choose_frames(self, card: ClipCard) -> None:
         facts = card.facts
@@ -110,6 +110,11 @@ class ClipLoader:
             card.choice = choice
             self.read_frames(card)
 
+    @property
+    def _n_ctx(self) -> int:
+        """The context of the loaded model in tokens; 0 if none is loaded, or it isn't known."""
+        return self._report.n_ctx if self._report is not None else 0
+
     def _plan(self, card: ClipCard, facts: ClipFacts, choice: ClipChoice) -> FramePlan:
         """Return the frames for a choice. More of them than automatically cost more, and are smaller only then."""
         part = chosen_part(facts, choice)
@@ -124,15 +129,13 @@ class ClipLoader:
 
     def _free_tokens(self, card: ClipCard) -> int:
         """Return how many tokens of the context neither the chat nor other attachments take."""
-        n_ctx = self._report.n_ctx if self._report is not None else 0
         turns = self._chat.conversation.turns
         used = turns[-1].answer.stats.total_tokens if turns else 0
         others = sum(item.tokens for item in self._attachments.items if item is not card)
-        return max(0, (n_ctx or _UNKNOWN_CONTEXT) - used - others)
+        return max(0, (self._n_ctx or _UNKNOWN_CONTEXT) - used - others)
 
     def _cost_text(self, facts: ClipFacts, choice: ClipChoice, plan: FramePlan) -> str:
-        n_ctx = self._report.n_ctx if self._report is not None else 0
-        return clip_text(plan, chosen_part(facts, choice).duration_s, n_ctx)
+        return clip_text(plan, chosen_part(facts, choice).duration_s, self._n_ctx)
 
 
 def _facts(path: Path, ffmpeg_folder: str, ended: threading.Event) -> ClipFacts:
