@@ -26,7 +26,7 @@ from qwendesk.settings.service import SettingsService
 from qwendesk.widgets.theme_keeper import ThemeKeeper
 from tests.engine.worker.test_struct_layouts import changed_abi
 from tests.engines.conftest import server
-from tests.fakes.llama_releases import addresses, publish_linux
+from tests.fakes.llama_releases import addresses, publish_here
 from tests.fakes.next_engine import ARCHITECTURE, can_be_made, next_libraries, next_model
 from tests.fakes.pack_server import PackServer
 from tests.hub.hub_server import FakeHub
@@ -136,13 +136,13 @@ async def test_from_new_to_the_first_answer(desk: Desk, server: PackServer, tmp_
     save_picture(desk, "2-engine")
     libraries = next_libraries(tmp_path)
     changed = changed_abi("bool vocab_only;", "int32 vocab_only;")
-    publish_linux(server, BAD, libraries, abi=changed, architectures=("qwen35moe", ARCHITECTURE))
+    publish_here(server, BAD, libraries, abi=changed, architectures=("qwen35moe", ARCHITECTURE))
     await look_and_get(desk, BAD)
     await desk.until(lambda: "vocab_only now has the type int32" in desk.text_of("engine.update.problem"))
     assert engines.engines.engines.chosen == INSTALLED
     assert f"which needs a newer engine: {BAD} has it" in desk.text_of(WAY.format("summary"))
 
-    publish_linux(server, GOOD, libraries, architectures=("qwen35moe", ARCHITECTURE))
+    publish_here(server, GOOD, libraries, architectures=("qwen35moe", ARCHITECTURE))
     await look_and_get(desk, GOOD)
     await shown(desk, "engine.update.use")
     assert "It passes 7 of 7 tests." in desk.text_of("engine.update.findings")

@@ -4,6 +4,7 @@ The made-up releases have the real engine's libraries, with the names and links 
 window's part, with a model that only such a release knows, is in tests/app/test_first_day.py.
 """
 
+import platform
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -27,12 +28,16 @@ from qwendesk.hub.network import Network
 from tests.engine.worker.test_struct_layouts import changed_abi
 from tests.engines.test_engine_updates import ARCHIVE, NAME, NEW
 from tests.engines.test_release_pack import linux
-from tests.fakes.llama_releases import addresses, library_tar, publish, publish_linux, sources_of
+from tests.fakes.llama_releases import addresses, archive_of, publish, publish_here, sources_of, zip_of
 from tests.fakes.next_engine import can_be_made, next_libraries
 from tests.fakes.pack_server import PackServer
 from tests.real_libraries import real_libraries
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the made-up archive is one for Linux")
+IS_LINUX, IS_WINDOWS = sys.platform.startswith("linux"), sys.platform == "win32"
+pytestmark = pytest.mark.skipif(
+    not (IS_LINUX or IS_WINDOWS) or platform.machine().lower() not in ("x86_64", "amd64"),
+    reason="the made-up archives are ones for Linux and Windows on x86-64",
+)
 
 
 class Desk:
@@ -46,7 +51,7 @@ class Desk:
         installer = PackInstaller(self.engines, ())
         self.updates = EngineUpdates(
             self.engines, installer, installer.add, Observed(AppOptions()), Network,
-            server=addresses(server), platform="linux-x64",
+            server=addresses(server), platform="windows-x64" if IS_WINDOWS else "linux-x64",
         )  # fmt: skip
 
     async def update(self) -> str:
@@ -72,7 +77,7 @@ class Desk:
 
 
 async def test_from_the_release_to_its_first_answer(tmp_path: Path, server: PackServer) -> None:
-    publish_linux(server, NEW, real_libraries(), architectures=("qwen35", "qwen4"))
+    publish_here(server, NEW, real_libraries(), architectures=("qwen35", "qwen4"))
     desk = Desk(tmp_path, server)
     assert await desk.update() == ""
     compared = desk.updates.state.value.comparison
@@ -93,16 +98,25 @@ async def test_from_the_release_to_its_first_answer(tmp_path: Path, server: Pack
     assert (await desk.answer()).startswith("2 + 3 = 5")
 
 
-def _crashing() -> bytes:
-    libraries = {path: path.read_bytes() for path in real_libraries()}
-    return library_tar(NEW, [path for path in libraries if "ggml-base" not in path.name])
+def _whole() -> dict[str, bytes]:
+    return archive_of(NEW, real_libraries())
 
 
-@pytest.mark.skipif(not can_be_made(), reason="no C compiler makes the engine")
+def _incomplete() -> dict[str, bytes]:
+    return archive_of(NEW, [path for path in real_libraries() if "ggml-base" not in path.name])
+
+
+def _no_libraries() -> dict[str, bytes]:
+    (name,) = _incomplete()
+    names = ("llama.dll", "mtmd.dll", "ggml.dll", "ggml-base.dll", "ggml-cpu.dll")
+    return {name: zip_of({each: each.encode() for each in names}) if IS_WINDOWS else linux()}
+
+
+@pytest.mark.skipif(not IS_LINUX or not can_be_made(), reason="the engine that crashes is one for Linux, made by cc")
 async def test_an_engine_that_crashes_is_refused_and_the_old_one_answers(tmp_path: Path, server: PackServer) -> None:
     libraries = tmp_path / "libraries"
     libraries.mkdir()
-    publish_linux(server, NEW, next_libraries(libraries, crashes=True))
+    publish_here(server, NEW, next_libraries(libraries, crashes=True))
     desk = Desk(tmp_path, server)
     assert await desk.update() == (
         f"{NAME} doesn't run on this PC, so it was not added. The engine stopped because of an internal error. Your "
@@ -116,16 +130,16 @@ async def test_an_engine_that_crashes_is_refused_and_the_old_one_answers(tmp_pat
 @pytest.mark.parametrize(
     ("archive", "sources", "says"),
     [
-        (linux, lambda: sources_of(changed_abi("bool vocab_only;", "int32 vocab_only;")), "vocab_only now has"),
-        (_crashing, sources_of, "doesn't run on this PC"),
-        (linux, sources_of, "doesn't run on this PC"),
+        (_whole, lambda: sources_of(changed_abi("bool vocab_only;", "int32 vocab_only;")), "vocab_only now has"),
+        (_incomplete, sources_of, "so it was not added"),
+        (_no_libraries, sources_of, "so it was not added"),
     ],
     ids=["a changed struct", "a library is missing", "no libraries at all"],
 )  # fmt: skip
 async def test_bad_engines_are_refused_and_the_old_one_answers(
     tmp_path: Path, server: PackServer, archive: object, sources: object, says: str
 ) -> None:
-    publish(server, NEW, {ARCHIVE: archive()}, sources())  # type: ignore[operator]
+    publish(server, NEW, archive(), sources())  # type: ignore[operator]
     desk = Desk(tmp_path, server)
     assert says in await desk.update()
     assert not list(desk.own.glob("*/engine.json"))
@@ -161,6 +175,7 @@ def _phases(folder: Path, server: PackServer, until: str) -> Sequence[str]:
     return reached
 
 
+@pytest.mark.skipif(not IS_LINUX, reason="its made-up archive is one for Linux")
 @pytest.mark.parametrize("phase", ["looking", "checking", "downloading", "unpacking", "trying", "comparing", "never"])
 def test_a_killed_update_loses_nothing(tmp_path: Path, server: PackServer, phase: str) -> None:
     libraries = {f"padding-{number}.so.1": bytes([number]) * 1_000_000 for number in range(8)}

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import sys
 import tarfile
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -96,6 +97,16 @@ def publish(
     server.archives |= {f"/files/{tag}/{name}": content for name, content in archives.items()}
 
 
-def publish_linux(server: PackServer, tag: str, libraries: Sequence[Path], **sources: object) -> None:
-    """Publish a release for the CPU of 64-bit Linux."""
-    publish(server, tag, {f"llama-{tag}-bin-ubuntu-x64.tar.gz": library_tar(tag, libraries)}, sources_of(**sources))  # type: ignore[arg-type]
+def archive_of(tag: str, libraries: Sequence[Path]) -> dict[str, bytes]:
+    """The archive for the CPU of this system, by its name: of DLLs for Windows, else of libraries for Linux."""
+    if sys.platform == "win32":
+        files = {"llama-server.exe": b"a program", "ggml-rpc.dll": b"another backend", "LICENSE": b"MIT"}
+        return {
+            f"llama-{tag}-bin-win-cpu-x64.zip": zip_of(files | {path.name: path.read_bytes() for path in libraries})
+        }
+    return {f"llama-{tag}-bin-ubuntu-x64.tar.gz": library_tar(tag, libraries)}
+
+
+def publish_here(server: PackServer, tag: str, libraries: Sequence[Path], **sources: object) -> None:
+    """Publish a release for the CPU of this system."""
+    publish(server, tag, archive_of(tag, libraries), sources_of(**sources))  # type: ignore[arg-type]
