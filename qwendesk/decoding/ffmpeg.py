@@ -25,7 +25,7 @@ _WINDOWS_FOLDERS = (
     ("PROGRAMDATA", "chocolatey/bin"),
 )
 # The line that installs FFmpeg, by the program that installs others.
-_INSTALLERS = (
+INSTALLERS = (
     ("apt-get", "sudo apt install ffmpeg"),
     ("dnf", "sudo dnf install ffmpeg-free"),
     ("pacman", "sudo pacman -S ffmpeg"),
@@ -54,7 +54,7 @@ def install_line(system: str = sys.platform, has_program: Callable[[str], bool] 
             return "winget install Gyan.FFmpeg"
         case "darwin":
             return "brew install ffmpeg"
-    return next((line for program, line in _INSTALLERS if has(program)), "")
+    return next((line for program, line in INSTALLERS if has(program)), "")
 
 
 def _named(folder: str) -> Sequence[Path]:

@@ -12,6 +12,7 @@ from qwendesk.commands.command_reader import read_command
 from qwendesk.core.engine_manifest import MANIFEST_NAME
 from qwendesk.core.flags import search_flag
 from qwendesk.core.model_titles import read_model_name
+from qwendesk.decoding.ffmpeg import INSTALLERS, install_line
 
 _ROOT = Path(__file__).resolve().parents[2]
 _BLOCK = re.compile(r"^```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -75,6 +76,7 @@ def _all_words() -> Iterator[str]:
         yield from _commands(parser)
         parsers += _commands(parser).values()
     yield from (MANIFEST_NAME, "qwendesk", "--unified 64")
+    yield from (install_line("win32"), install_line("darwin"), *(line for _, line in INSTALLERS))
     yield from _window_flags()
     makefile = (_ROOT / "Makefile").read_text(encoding="utf-8")
     engines = re.search(r"ENGINE=(\w+(?:\|\w+)+)", makefile)
