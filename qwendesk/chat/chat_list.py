@@ -5,6 +5,8 @@ a newer version, or a disk error), the app works in memory only and reports that
 """
 
 import asyncio
+import contextlib
+import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +28,9 @@ from qwendesk.chat.tree_edits import new_id, shown_up_to
 from qwendesk.core.chats import ChatSettings, ChatSummary, Folder, ReadPosition, SavedDraft, SearchHit
 from qwendesk.core.conversation import ChatTree
 from qwendesk.core.errors import StoreFailure
+from qwendesk.core.links import remove_tree
 from qwendesk.core.observed import Observed, Subscribers
+from qwendesk.core.paths import cache_folder
 from qwendesk.core.translation import tr
 
 if TYPE_CHECKING:
@@ -168,6 +172,8 @@ class ChatListService:
             lambda: (store.chats.list(), store.chats.remembered(_LAST_CHAT), store.attachments.find_uncopied())
         )
         self._saver.copy_files(uncopied)
+        if not uncopied:
+            await asyncio.to_thread(_forget_frames)
         await self.folders.load(store.chats)
         self._is_loaded = True
         self.chats.add(listed)
@@ -383,3 +389,15 @@ def _open_store(folder: Path) -> "tuple[Store | None, StoreReport | None]":
     from qwendesk.store.opening import open_store  # noqa: PLC0415
 
     return open_store(folder)
+
+
+# `qwendesk ask` may be reading frames of a clip at this moment.
+_FRAMES_KEPT_S = 3600.0
+
+
+def _forget_frames() -> None:
+    """Delete frames of clips in the cache: chats have copies of theirs, and those of deleted chats must go. Blocks."""
+    for folder in (cache_folder() / "clips").glob("*"):
+        with contextlib.suppress(OSError):  # the next start tries again
+            if time.time() - folder.stat().st_mtime > _FRAMES_KEPT_S:
+                remove_tree(folder, cache_folder())

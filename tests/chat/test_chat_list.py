@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import os
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
@@ -13,6 +14,7 @@ from qwendesk.chat.chat_list import ChatOpened, StoreProblem
 from qwendesk.core.chats import ChatSettings, ReadPosition, SavedDraft
 from qwendesk.core.conversation import ChatNode
 from qwendesk.core.messages import ImagePart, Message, TextPart
+from qwendesk.core.paths import cache_folder
 from qwendesk.store.opening import FILE_NAME, open_store
 from tests.chat.chats_kit import ChatsKit
 from tests.store.chat_nodes import node
@@ -257,3 +259,17 @@ async def test_picture_not_copied_before_a_crash_is_copied_at_the_next_start(kit
     (copy,) = (await other.chat_list.tree("c1")).nodes["q1"].message.images
     assert await asyncio.to_thread(Path(copy.path).read_bytes) == b"bytes of a cat"
     assert Path(copy.path).is_relative_to(tmp_path / "attachments")
+
+
+async def test_frames_in_the_cache_end_with_the_next_start(kit: ChatsKit) -> None:
+    """Chats have copies of theirs, so that what stays would be that of deleted chats."""
+    old, new = (cache_folder() / "clips" / name for name in ("old", "new"))
+    for folder in (old, new):
+        folder.mkdir(parents=True)
+        (folder / "0-64x48.png").write_bytes(b"frame")
+    os.utime(old, (0, 0))
+
+    await again(kit)
+
+    assert not old.exists()
+    assert new.exists(), "qwendesk ask may be reading it"

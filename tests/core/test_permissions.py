@@ -143,6 +143,7 @@ ALLOWED = {
     "chat/view/answer/code_card.py": "code where the user wants it",
     "chat/exchange/pictures.py": "in a temporary folder, which is private",
     "server/setups/programs.py": "in a temporary folder, which is private",
+    "server/clips.py": "in a temporary folder, which is private",
     "hub/model_import.py": "asks for the mode",
     "engines/packs.py": "asks for the mode; deletes what the same call has made",
     "engines/engine_updates.py": "deletes what it has downloaded itself",
