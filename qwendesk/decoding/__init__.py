@@ -1,1 +1,1 @@
-"""Pictures and PDF files, decoded in a short-lived process of their own whose memory is limited."""
+"""Pictures, clips and documents, decoded in a short-lived process of their own whose memory is limited."""

@@ -144,7 +144,8 @@ class Video:
 
     def _run(self, times: Sequence[float], size: tuple[int, int]) -> Iterator[Image.Image]:
         """Yield the frames at `times`, which are evenly spaced, as far as the clip has them."""
-        step = Fraction(times[1] - times[0]).limit_denominator(10_000) if len(times) > 1 else Fraction(1)
+        steps = max(1, len(times) - 1)
+        step = Fraction((times[-1] - times[0]) / steps).limit_denominator(10_000) or Fraction(1)
         start_s = times[0] + _ROUNDING_S
         margin_s = min(_SEEK_MARGIN_S.get(self._demuxer, 0.0), start_s)
         # Of each time, the last frame before it: with "up", a frame counts from the next wanted time on. What a clip
@@ -302,15 +303,22 @@ def _environment() -> dict[str, str]:
 
 
 def _runs(times: Sequence[float]) -> Iterator[Sequence[float]]:
-    """Yield the times in pieces: those that one pass can take, because they are close and evenly spaced."""
+    """Yield the times in pieces: all those that one pass can take, because they are close and evenly spaced, or one."""
     start = 0
     while start < len(times):
-        end = start + 1
-        if end < len(times) and 0 < (step := times[end] - times[start]) <= _LONGEST_STEP_S:
-            while end < len(times) and abs(times[end] - times[start] - (end - start) * step) < _ROUNDING_S:
-                end += 1
+        ends = (len(times), start + 2)
+        end = next((end for end in ends if _is_even(times[start:end])), start + 1)
         yield times[start:end]
         start = end
+
+
+def _is_even(times: Sequence[float]) -> bool:
+    """Return whether the times are close and evenly spaced, but for rounding."""
+    if len(times) < 2:
+        return False
+    step = (times[-1] - times[0]) / (len(times) - 1)
+    is_close = 0 < step <= _LONGEST_STEP_S
+    return is_close and all(abs(time_s - times[0] - i * step) <= 2 * _ROUNDING_S for i, time_s in enumerate(times))
 
 
 def _upright_size(stream: _Stream) -> tuple[int, int]:

@@ -105,3 +105,14 @@ def refused(path: Path, kind: str) -> str:
     assert of_facts.value.kind == of_frames.value.kind == kind
     assert of_facts.value.sentence == of_frames.value.sentence
     return of_frames.value.sentence
+
+
+def wrapped(folder: Path, **scripts: str) -> Ffmpeg:
+    """Programs that run a script of the shell; those not given are the real ones. $REAL is the real one in a script."""
+    found = {"ffmpeg": ffmpeg().ffmpeg, "ffprobe": ffmpeg().ffprobe}
+    for name, script in scripts.items():
+        path = folder / name
+        path.write_text(f"#!/bin/sh\nREAL={found[name]}\n{script}\n")
+        path.chmod(0o755)
+        found[name] = path
+    return Ffmpeg(**found)

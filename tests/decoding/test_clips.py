@@ -1,12 +1,14 @@
 """Frames of clips show what the clip shows at that time, whatever kind of file it is."""
 
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
+from qwendesk.core.clip_sampling import ClipPart, plan_frames
 from qwendesk.decoding.clips import ClipError, clip_facts, clip_frames, hash_clip
-from tests.decoding.made_clips import NEEDS_FFMPEG, animation, colours_of, ffmpeg, picture, run_ffmpeg, video
+from tests.decoding.made_clips import NEEDS_FFMPEG, animation, colours_of, ffmpeg, picture, run_ffmpeg, video, wrapped
 
 FOUR = ("red", "green", "blue", "yellow")
 MPEG4, VP9 = ("-c:v", "mpeg4", "-q:v", "2"), ("-c:v", "libvpx-vp9", "-deadline", "realtime", "-cpu-used", "8")
@@ -87,6 +89,20 @@ def test_frames_that_are_far_apart_are_sought(tmp_path: Path) -> None:
 
     assert facts.duration_s == pytest.approx(3 * 3600, abs=61)
     assert colours_of(clip_frames(made, times, 16, ffmpeg())) == [minutes[minute] for minute in range(0, 180, 7)]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a script of the shell")
+@NEEDS_FFMPEG
+def test_a_plan_of_close_frames_takes_one_pass(tmp_path: Path) -> None:
+    """Though its times are rounded. The search for each would start ffmpeg 64 times."""
+    made = video(tmp_path / "clip.mp4", FOUR * 5)
+    programs = wrapped(tmp_path, ffmpeg=f'echo "$@" >>"{tmp_path}/started"; exec "$REAL" "$@"')
+    times = plan_frames(ClipPart(64, 48, 0.0, 20.123, 10.0), 10_000, n_frames=64).times
+
+    frames = clip_frames(made, times, 32, programs)
+
+    assert len((tmp_path / "started").read_text().splitlines()) == 1
+    assert colours_of(frames) == [(FOUR * 6)[min(19, int(time_s))] for time_s in times]
 
 
 @NEEDS_FFMPEG

@@ -1,5 +1,6 @@
 """Hostile files, and programs that fail, end in a sentence within the limits."""
 
+import itertools
 import os
 import shutil
 import sys
@@ -10,7 +11,6 @@ import pytest
 
 from qwendesk.decoding import process
 from qwendesk.decoding.clips import ClipError, clip_facts, clip_frames
-from qwendesk.decoding.ffmpeg import Ffmpeg
 from qwendesk.decoding.protocol import MAX_PROCESS_BYTES
 from tests.decoding.made_clips import (
     NEEDS_FFMPEG,
@@ -18,6 +18,7 @@ from tests.decoding.made_clips import (
     ffmpeg,
     refused,
     video,
+    wrapped,
 )
 
 FOUR = ("red", "green", "blue", "yellow")
@@ -43,25 +44,6 @@ def test_playlists_and_texts_are_refused_whatever_their_name(tmp_path: Path, nam
     made.write_text(PLAYLISTS[name])
     sentence = refused(made, "not_a_clip")
     assert sentence.startswith("QwenDesk can't open \"film.mp4\": it isn't an MP4, MOV, WebM")
-
-
-@NEEDS_FFMPEG
-def test_a_movie_that_names_another_file_does_not_read_it(tmp_path: Path) -> None:
-    """QuickTime's data references: the index is here, and the frames are said to be in another file."""
-    made = video(tmp_path / "clip.mov", FOUR)
-    other = tmp_path / "clip.bin"
-    shutil.copy(made, other)
-    content = bytearray(made.read_bytes())
-    begin = content.index(b"mdat") + 4
-    end = content.index(b"moov") - 4
-    content[begin:end] = bytes(end - begin)
-    at = content.index(b"url \0\0\0\1")  # "in this file"
-    content[at : at + 8] = b"url \0\0\0\0"
-    made.write_bytes(content)
-
-    with pytest.raises(ClipError) as caught:
-        clip_frames(made, MIDDLES, 32, ffmpeg())
-    assert caught.value.kind == "damaged"
 
 
 @NEEDS_FFMPEG
@@ -139,17 +121,6 @@ def test_a_codec_that_is_seldom_tested_is_not_tried(tmp_path: Path) -> None:
     )
 
 
-def wrapped(folder: Path, **scripts: str) -> Ffmpeg:
-    """Programs that run a script of the shell; those not given are the real ones. $REAL is the real one in a script."""
-    found = {"ffmpeg": ffmpeg().ffmpeg, "ffprobe": ffmpeg().ffprobe}
-    for name, script in scripts.items():
-        path = folder / name
-        path.write_text(f"#!/bin/sh\nREAL={found[name]}\n{script}\n")
-        path.chmod(0o755)
-        found[name] = path
-    return Ffmpeg(**found)
-
-
 @POSIX
 @NEEDS_FFMPEG
 def test_an_ffmpeg_that_is_killed_gives_a_sentence_and_no_wrong_frames(tmp_path: Path) -> None:
@@ -181,6 +152,21 @@ def test_the_limits_hold_for_ffmpeg_too(tmp_path: Path) -> None:
     assert int(cpu_s) <= 2_400
     if sys.platform == "linux":
         assert int(memory_kib) * 1024 <= MAX_PROCESS_BYTES
+
+
+@POSIX
+@NEEDS_FFMPEG
+def test_both_programs_may_open_this_file_alone_and_in_its_own_format(tmp_path: Path) -> None:
+    """Options for an input stand before it."""
+    made = video(tmp_path / "clip.mp4", FOUR)
+    record = f'printf "%s\\n" "$@" >"{tmp_path}/$(basename "$0").txt"; exec "$REAL" "$@"'
+    clip_frames(made, MIDDLES, 32, wrapped(tmp_path, ffmpeg=record, ffprobe=record))
+
+    for name in ("ffmpeg", "ffprobe"):
+        given = (tmp_path / f"{name}.txt").read_text().splitlines()
+        before = given[: given.index(f"file:{made}")]
+        pairs = list(itertools.pairwise(before))
+        assert {("-protocol_whitelist", "file"), ("-format_whitelist", "mov"), ("-f", "mov")} <= set(pairs)
 
 
 @POSIX

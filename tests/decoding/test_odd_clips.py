@@ -99,7 +99,7 @@ def test_a_frame_stays_until_the_next_however_long_that_takes(tmp_path: Path) ->
     """A recording of a screen: frames at 0, 0.1, 0.2 ... 0.9 s, then at 20, 20.1 ... and so on."""
     plain = video(tmp_path / "plain.mkv", FOUR)
     made = tmp_path / "gaps.mkv"
-    run_ffmpeg("-i", plain, "-vf", "setpts='(T+floor(T)*19)/TB'", "-fps_mode", "vfr", *H264, made)
+    run_ffmpeg("-i", plain, "-vf", "setpts='(T+floor(T)*19)/TB'", *H264, made)
 
     close = clip_frames(made, (18.0, 19.0, 20.5, 21.5), 32, ffmpeg())
     even = clip_frames(made, (18.5, 19.5, 20.5, 21.5), 32, ffmpeg())
@@ -220,6 +220,17 @@ def test_times_count_from_the_first_frame(tmp_path: Path) -> None:
     cut = tmp_path / "cut.mp4"  # from 1.55 s on: what is before it has times below zero
     run_ffmpeg("-ss", "1.55", "-i", plain, "-c", "copy", cut)
     assert colours_of(clip_frames(cut, (0.2, 1.2, 2.2), 32, ffmpeg())) == list(FOUR[1:])
+
+
+@NEEDS_FFMPEG
+def test_the_first_frame_is_shown_while_the_sound_is_already_there(tmp_path: Path) -> None:
+    plain, made = video(tmp_path / "plain.mp4", FOUR), tmp_path / "late.mp4"
+    late = ("-itsoffset", "2", "-i", plain, "-map", "0", "-map", "1", "-c:v", "copy")
+    run_ffmpeg("-f", "lavfi", "-i", "sine=duration=6", *late, made)
+
+    assert clip_facts(made, ffmpeg()).duration_s == pytest.approx(6, abs=0.1)
+    assert colours_of(clip_frames(made, (0.5, 1.5, 2.5, 3.5), 32, ffmpeg())) == ["red", "red", "red", "green"]
+    assert colours_of(clip_frames(made, (0.0, 5.5), 32, ffmpeg())) == ["red", "yellow"]
 
 
 @NEEDS_FFMPEG
