@@ -132,7 +132,7 @@ class AddressCard(QFrame):
         self._chip.setVisible(state.is_on)
         self._chip.setText(tr("Your network too") if state.network_addresses else tr("This PC only"))
         restyle(self._chip, "chip", "warn" if state.network_addresses else "good")
-        self._about.setText(_about(state, model))
+        self._about.setText("" if switch.is_busy else _about(state, model))
         self._about.setHidden(bool(switch.problem))
         self._problem.setText(switch.problem)
         self._problem.setVisible(bool(switch.problem))

@@ -13,6 +13,9 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QPlainTe
 
 from qwendesk.core import paths
 from qwendesk.server.access import KEY_VARIABLE
+from qwendesk.server.service import ServerState
+from qwendesk.server.switch import SwitchState
+from qwendesk.server.view.address_card import AddressCard
 from qwendesk.widgets.tasks import window_tasks
 from qwendesk.widgets.theme_keeper import app_theme
 from tests.fakes.answer_stream import ScriptedAnswer
@@ -127,6 +130,14 @@ async def test_a_port_that_is_taken_is_a_sentence_and_one_click_finds_another(de
 
     assert not desk.is_shown("serve.problem")
     assert (await ask(desk))[0] == 200
+
+
+async def test_a_server_that_starts_is_not_to_be_turned_on(desk: ServerDesk) -> None:
+    card = desk.find("serve.card", AddressCard)
+    busy = SwitchState(is_busy=True)
+    card.show_state(ServerState(), busy, is_wanted=True, port=8765, lets_in=False, model="Built-in demo")
+    assert desk.text_of("serve.title") == "Starting…"
+    assert desk.text_of("serve.about") == ""
 
 
 async def test_a_port_can_be_entered(desk: ServerDesk) -> None:
