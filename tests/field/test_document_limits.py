@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QMimeData
-from PySide6.QtWidgets import QLabel, QPlainTextEdit
+from PySide6.QtWidgets import QApplication, QLabel, QPlainTextEdit
 
+from qwendesk.bench.view.pasted_dialog import PastedDialog
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.units import MIB
 from qwendesk.decoding.documents import read_pieces
@@ -22,6 +23,7 @@ from qwendesk.decoding.protocol import (
     RenderPdfPages,
     memory_limit,
 )
+from qwendesk.mcp.view.server_dialog import PasteDialog
 from tests.decoding import office_files
 from tests.field.grid import SERVER, Kind, Way, case
 from tests.window_desk import Desk
@@ -129,6 +131,18 @@ def pdf_of(content: bytes, options: bytes) -> bytes:
     return b"%PDF-1.5\n" + written + b"trailer<</Size 5/Root 1 0 R>>\n%%EOF"
 
 
+def paste(desk: Desk, editor: QPlainTextEdit) -> None:
+    pasted = QMimeData()
+    for text, is_taken in (('{"a": 1}', True), ("x" * 5_000_000, False), ("\n" * 5_000_000, False)):
+        before = editor.toPlainText()
+        pasted.setText(text)
+        editor.insertFromMimeData(pasted)
+        assert editor.toPlainText() == (before + text if is_taken else before)
+        if not is_taken:
+            said = [each.text() for window in QApplication.topLevelWidgets() for each in window.findChildren(QLabel)]
+            assert any("takes up to 250,000 characters" in each for each in said)
+
+
 @case(LONG_FIELD, Way.WINDOW, report="found by attack: 3.4 s", before="failed")
 @pytest.mark.parametrize("name", ["system.schema", "sampling.output.grammar"])
 async def test_a_pasted_text_of_megabytes_is_refused(desk: Desk, name: str) -> None:
@@ -137,13 +151,23 @@ async def test_a_pasted_text_of_megabytes_is_refused(desk: Desk, name: str) -> N
     desk.click(f"inspector.tab.{tab}")
     if tab == "sampling":
         desk.click("inspector.sampling.advanced")
-    editor = desk.find(f"inspector.{name}", QPlainTextEdit)
-    pasted = QMimeData()
-    for text, is_taken in (('{"a": 1}', True), ("x" * 5_000_000, False), ("\n" * 5_000_000, False)):
-        before = editor.toPlainText()
-        pasted.setText(text)
-        editor.insertFromMimeData(pasted)
-        assert editor.toPlainText() == (before + text if is_taken else before)
-        if not is_taken:
-            said = [label.text() for label in desk.window.findChildren(QLabel) if label.isVisible()]
-            assert any("takes up to 250,000 characters" in each for each in said)
+    paste(desk, desk.find(f"inspector.{name}", QPlainTextEdit))
+
+
+@case(LONG_FIELD, Way.WINDOW, report=FOUND, before="failed")
+async def test_a_command_of_megabytes_is_refused(desk: Desk) -> None:
+    desk.window.findChild(object, "action.inspector").trigger()
+    desk.click("inspector.paste")
+    paste(desk, desk.find("command.text", QPlainTextEdit))
+
+
+@case(LONG_FIELD, Way.WINDOW, report=FOUND, before="failed")
+async def test_servers_of_megabytes_are_refused(desk: Desk) -> None:
+    dialog = PasteDialog(desk.window, ())
+    paste(desk, dialog.findChild(QPlainTextEdit, "mcp.paste.field"))
+
+
+@case(LONG_FIELD, Way.WINDOW, report=FOUND, before="failed")
+async def test_reports_of_megabytes_are_refused(desk: Desk) -> None:
+    dialog = PastedDialog(desk.window, desk.parts.services.models.catalog, "")
+    paste(desk, dialog.findChild(QPlainTextEdit, "pasted.text"))

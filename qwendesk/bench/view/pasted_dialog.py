@@ -13,6 +13,7 @@ from qwendesk.widgets.buttons import IconButton, TextButton, describe, restyle
 from qwendesk.widgets.kit import paragraph
 from qwendesk.widgets.layouts import steady_scroll_area
 from qwendesk.widgets.question_dialog import Dialog
+from qwendesk.widgets.rows.text_row import LimitedTextEdit
 from qwendesk.widgets.tasks import window_tasks
 
 # Of the dialog and of its field, in logical pixels.
@@ -36,7 +37,7 @@ class PastedDialog(Dialog):
             "card. The speeds of generation then count for PCs with that card, beside those that the catalog has. They "
             "stay on this PC."
         )
-        self._text = QPlainTextEdit()
+        self._text = LimitedTextEdit()
         self._text.setFixedHeight(_FIELD_HEIGHT)
         self._text.setProperty("kind", "details")
         self._text.setTabChangesFocus(True)
@@ -49,6 +50,7 @@ class PastedDialog(Dialog):
         describe(self._cards, "pasted.cards", tr("Graphics card, if the text doesn't name it"), example)
         self._note = paragraph(kind="small", name="pasted.note")
         self._note.hide()
+        self._text.paste_refused.connect(self._refuse)
         self._list = QWidget()
         self._list.setProperty("kind", "column")
         self._rows = QVBoxLayout(self._list)
@@ -112,6 +114,9 @@ class PastedDialog(Dialog):
             await self._catalog.remove_report(report)
         except QwenDeskError as error:
             self._say(error.sentence, is_error=True)
+
+    def _refuse(self, sentence: str) -> None:
+        self._say(sentence, is_error=True)
 
     def _say(self, text: str, *, is_error: bool = False) -> None:
         restyle(self._note, "kind", "error" if is_error else "small")

@@ -21,6 +21,7 @@ from qwendesk.mcp.server_config import NewServer, ServerConfig, clean_name, new_
 from qwendesk.widgets.buttons import IconButton, TextButton, describe, restyle
 from qwendesk.widgets.file_dialogs import ask_for_folder
 from qwendesk.widgets.question_dialog import Dialog
+from qwendesk.widgets.rows.text_row import LimitedTextEdit
 
 _WIDTH, _ARGUMENTS_HEIGHT = 520, 84
 
@@ -290,7 +291,7 @@ class PasteDialog(Dialog):
         about = QLabel(tr("Paste what a server's instructions give for Claude Desktop, Cursor, LM Studio or VS Code."))
         about.setProperty("kind", "dim")
         about.setWordWrap(True)
-        self._field = QPlainTextEdit()
+        self._field = LimitedTextEdit()
         self._field.setPlaceholderText(_EXAMPLE)
         self._field.setProperty("kind", "details")
         self._field.setTabChangesFocus(True)
@@ -301,6 +302,7 @@ class PasteDialog(Dialog):
         self._found.setTextFormat(Qt.TextFormat.PlainText)
         self._found.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._found.setWordWrap(True)
+        self._field.paste_refused.connect(self._refuse)
         self._add = TextButton(tr("Add and start"), kind="primary")
         describe(self._add, "mcp.paste.add", tr("Add and start"), tr("Run these programs and connect"))
         self._add.clicked.connect(self._enter)
@@ -329,10 +331,16 @@ class PasteDialog(Dialog):
         except BadOption as error:
             self._servers = ()
             shown, kind = (error.sentence, "error") if text.strip() else ("", "small")
-        self._found.setText(shown)
-        self._found.setVisible(bool(shown))
-        restyle(self._found, "kind", kind)
+        self._say(shown, kind)
         self._add.setEnabled(bool(self._servers))
+
+    def _refuse(self, sentence: str) -> None:
+        self._say(sentence, "error")
+
+    def _say(self, text: str, kind: str) -> None:
+        self._found.setText(text)
+        self._found.setVisible(bool(text))
+        restyle(self._found, "kind", kind)
 
     def _enter(self) -> None:
         self.accept()

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QWidget
 
 from qwendesk.commands.command_reader import ReadCommand, read_command
 from qwendesk.core.errors import BadOption
@@ -21,6 +21,7 @@ from qwendesk.widgets.layouts import FlowLayout, steady_scroll_area, widget_with
 from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.question_dialog import Dialog
 from qwendesk.widgets.rows.option_texts import value_text
+from qwendesk.widgets.rows.text_row import LimitedTextEdit
 from qwendesk.widgets.tasks import window_tasks
 
 _WIDTH, _HEIGHT = 560, 600
@@ -45,7 +46,7 @@ class CommandDialog(Dialog):
         self._preview = CommandPreview()
         self.setObjectName("command")
         self.setWindowTitle(tr("Paste a command"))
-        self._field = QPlainTextEdit()
+        self._field = LimitedTextEdit()
         self._field.setFixedHeight(_FIELD_HEIGHT)
         self._field.setProperty("kind", "details")
         self._field.setTabChangesFocus(True)
@@ -55,6 +56,7 @@ class CommandDialog(Dialog):
             tr("A command line of llama.cpp, Ollama or vLLM, a Modelfile, or a link to a model"),
         )  # fmt: skip
         self._field.textChanged.connect(self._read)
+        self._field.paste_refused.connect(self._refuse)
         self._model, self._target, self._changes, self._problem, self._remarks = (
             paragraph(kind=kind, name=f"command.{name}", selectable=True)
             for name, kind in (
@@ -136,14 +138,17 @@ class CommandDialog(Dialog):
             try:
                 await self._service.apply(found, target)
             except BadOption as error:
-                self._problem.setText(error.sentence)
-                self._problem.show()
+                self._refuse(error.sentence)
                 return
         if for_chat := _for_chat(found):
             self.answer_options_pasted.emit(for_chat)
         self.accept()
         self._navigation.inspector_asked.emit("load")
         self.applied.emit(text)
+
+    def _refuse(self, sentence: str) -> None:
+        self._problem.setText(sentence)
+        self._problem.show()
 
     def _on_find(self) -> None:
         if self._found is not None and self._found.model is not None:
