@@ -15,7 +15,7 @@ from tests.user_folders import user_variables
 
 SCENE = """
 import json, sys
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QAbstractButton, QLabel
 from qwendesk.widgets.kit import Fold
 from tools.screenshots import take
 
@@ -24,7 +24,8 @@ texts = {}
 async def read(widget, name, _part=None):
     for fold in widget.findChildren(Fold):
         fold.show_open(is_open=True)
-    texts[name] = [each.text() for each in widget.findChildren(QLabel) if each.isVisible()]
+    shown = (*widget.findChildren(QLabel), *widget.findChildren(QAbstractButton))
+    texts[name] = [each.text() for each in shown if each.isVisible()]
 
 take.save = read
 sys.argv = ["take", "gaming", "engine", "spill"]

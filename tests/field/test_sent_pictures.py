@@ -169,7 +169,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"type": "document", "source": {"type": "url", "url": "https://example.com/a.pdf"}}, "fetches no addresses"),
     ({"type": "file", "file": {"file_data": base64.b64encode(b"%PDF-1.7 ...").decode()}}, "plain text"),
     ({"type": "input_audio", "input_audio": {"data": "UklG", "format": "wav"}}, "input_audio"),
-    ({"type": "video_url", "video_url": {"url": "data:video/mp4;base64,AAAA"}}, "video_url"),
+    ({"type": "video_url", "video_url": {"url": "data:video/mp4;base64,AAAA"}}, "it isn't an MP4"),
 ]  # fmt: skip
 
 

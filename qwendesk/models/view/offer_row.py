@@ -304,7 +304,7 @@ def _button_width(least: int) -> int:
 def table_head() -> QWidget:
     """Return the row with the titles of the columns, for a wide table."""
     theme = current_theme()
-    titles = (tr("Speed"), tr("Context length"), tr("On this PC"), tr("Size"))
+    titles = (tr("Speed"), tr("Context"), tr("On this PC"), tr("Size"))
     cells = [label(title, "small") for title in titles]
     for cell, width in zip(cells, _WIDE, strict=False):
         cell.setFixedWidth(theme.px(width))

@@ -67,7 +67,7 @@ async def test_full_chat_says_so_when_it_is_opened(make_desk: Callable[[], Desk]
 async def test_longer_context_is_not_offered_if_the_model_allows_none(
     make_desk: Callable[[], Desk], client: FakeEngineClient
 ) -> None:
-    desk = await full_desk(make_desk, client, longest=N_CTX, architecture="llama")
+    desk = await full_desk(make_desk, client, longest=N_CTX, architecture="gemma3")
     assert desk.is_shown("composer.skip")
     assert not desk.is_shown("composer.length")
 

@@ -33,7 +33,7 @@ class Recorder:
         self.session = SimpleNamespace(
             template_for=lambda _options: templates.compiled(source),
             memory_of=lambda _client: memory,
-            report=SimpleNamespace(can_think=True, template=SimpleNamespace(reasoning_efforts=())),
+            report=SimpleNamespace(can_think=True, pairs_frames=False, template=SimpleNamespace(reasoning_efforts=())),
             model=SimpleNamespace(n_ctx=4096, can_cut_anywhere=False),
             vision=None,
             spelling=Spelling(lambda _token: b"", lambda _token: False, frozenset()),

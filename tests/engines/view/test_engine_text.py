@@ -106,7 +106,8 @@ def test_plan_shows_the_source_of_its_numbers_and_the_difference() -> None:
     ran = rows(Known(state=state, plan=plan, measured_tok_s=71.2))
     assert ran["Speed"] == "Measured here: 71 tok/s"
     assert "Expected speed" not in ran
-    assert load_text.speed_text(plan, 71.2) == unbroken("Measured here: 71 tok/s")
+    measured = PendingLoad(plan=plan, measured_tok_s=71.2)
+    assert load_text.speed_text(measured) == unbroken("Measured here: 71 tok/s")
 
     exact = rows(Known(state=EngineState(phase=Phase.READY, report=loaded), plan=plan))
     assert exact["Numbers"].startswith("All numbers are the engine's own")
