@@ -36,8 +36,8 @@ def card(desk: Desk, number: int = 1) -> ClipCard:
 async def counted(desk: Desk, number: int = 1) -> ClipCard:
     """The card, once its frames were read and counted."""
     await desk.until(lambda: desk.has(f"composer.attachment.{number}.cost"))
-    await desk.until(lambda: bool(card(desk, number).parts))
-    await desk.until(lambda: card(desk, number).tokens == PICTURE_TOKENS * len(card(desk, number).parts))
+    # Both at once: a clip that is read again, for the context of a model that was loaded, has neither.
+    await desk.until(lambda: 0 < card(desk, number).tokens == PICTURE_TOKENS * len(card(desk, number).parts))
     return card(desk, number)
 
 
