@@ -300,16 +300,15 @@ class _Conversation:
         if not videos or report is None:
             return []
         from qwendesk.chat.clip_parts import clip_parts
-        from qwendesk.core.clip_sampling import ClipPart, plan_frames
+        from qwendesk.core.clip_sampling import CONTEXT_SHARE, plan_frames
         from qwendesk.decoding.clips import clip_facts
         from qwendesk.decoding.ffmpeg import find_ffmpeg
 
-        ffmpeg, budget = find_ffmpeg(self._chat.ffmpeg_folder), report.n_ctx // 4 // len(videos)
+        ffmpeg, budget = find_ffmpeg(self._chat.ffmpeg_folder), int(CONTEXT_SHARE * report.n_ctx) // len(videos)
         parts: list[ImagePart] = []
         for video in videos:
             facts = clip_facts(video, ffmpeg)
-            whole = ClipPart(facts.width, facts.height, 0.0, facts.duration_s, facts.frames_per_s)
-            plan = plan_frames(whole, budget, in_pairs=report.pairs_frames)
+            plan = plan_frames(facts.part(), budget, in_pairs=report.pairs_frames)
             parts += clip_parts(video, facts.duration_s, plan, ffmpeg, None, lambda: self._is_stopped)
         return parts
 

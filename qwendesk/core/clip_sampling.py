@@ -8,6 +8,8 @@ import math
 
 import msgspec
 
+# Frames of all clips together take at most this share of the free context, unless the user wants more of them.
+CONTEXT_SHARE = 0.25
 DEFAULT_FRAMES_PER_S = 1.0
 MOST_FRAMES = 64
 # Pixels along a side for each token: 16 for a patch, twice that because Qwen's projector merges 2x2 of them.
@@ -32,7 +34,7 @@ class FramePlan(msgspec.Struct, frozen=True):
 
 
 class ClipPart(msgspec.Struct, frozen=True):
-    """The part of a clip that is sampled. Numbers as in ClipFacts (decoding/protocol.py)."""
+    """The part of a clip that is sampled. Made by ClipFacts (decoding/protocol.py)."""
 
     width: int
     height: int

@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from qwendesk.core.clip_sampling import ClipPart
 from qwendesk.core.units import MIB
 
 
@@ -136,6 +137,11 @@ class ClipFacts(msgspec.Struct, frozen=True, tag="clip"):
     n_frames: int = 0
     """0 if unknown."""
     has_sound: bool = False
+
+    def part(self, begin_s: float = 0.0, end_s: float = 0.0) -> ClipPart:
+        """Return the part between two times in seconds; an `end_s` of 0 is the clip's own end."""
+        end_s = min(end_s or self.duration_s, self.duration_s)
+        return ClipPart(self.width, self.height, begin_s, end_s, self.frames_per_s)
 
 
 RefusalReason = Literal[

@@ -11,24 +11,19 @@ from pathlib import Path
 import msgspec
 
 from qwendesk.chat.request import MAX_BYTES_IN_REQUEST
-from qwendesk.core.clip_sampling import ClipPart, plan_frames
+from qwendesk.core.clip_sampling import CONTEXT_SHARE, plan_frames
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.messages import ClipFrame, ImagePart, Message, Part
 from qwendesk.core.units import show_bytes
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.server.refusals import BAD_PICTURE, Refused, bad_field
 
-# Frames of all clips of a request together take at most this share of the context.
-_CONTEXT_SHARE = 4
 # Programs send the whole conversation again with each question. Bytes of frames that are kept for that.
 _KEPT_BYTES = 64 << 20
-# Stands where the frames of a clip are still to be read.
-_UNREAD = ClipFrame("", "", -1.0, 0.0)
 
 
-def unread_clip(param: str, sha256: str, data: bytes) -> ImagePart:
-    """Return what stands for a clip in the field `param` until its frames are read."""
-    return ImagePart(param, sha256, data=data, frame=_UNREAD)
+class UnreadClip(ImagePart, frozen=True):
+    """The bytes of a clip, in place of its frames until they are read. `path` is the field of the request."""
 
 
 class ServedClips:
@@ -40,10 +35,10 @@ class ServedClips:
 
     async def with_frames(self, messages: Sequence[Message], report: LoadReport) -> tuple[Message, ...]:
         """Return the messages with frames in place of clips. Raise Refused for a clip that can't be read."""
-        n_clips = sum(_is_unread(image) for message in messages for image in message.images)
+        n_clips = sum(isinstance(image, UnreadClip) for message in messages for image in message.images)
         if not n_clips:
             return tuple(messages)
-        budget = report.n_ctx // _CONTEXT_SHARE // n_clips
+        budget = int(CONTEXT_SHARE * report.n_ctx) // n_clips
         read = tuple([await self._with_frames(message, budget, in_pairs=report.pairs_frames) for message in messages])
         n_bytes = sum(len(image.data) for message in read for image in message.images)
         if n_bytes > MAX_BYTES_IN_REQUEST:
@@ -55,13 +50,13 @@ class ServedClips:
     async def _with_frames(self, message: Message, budget: int, *, in_pairs: bool) -> Message:
         parts: list[Part] = []
         for part in message.parts:
-            if isinstance(part, ImagePart) and _is_unread(part):
+            if isinstance(part, UnreadClip):
                 parts += await self._frames(part, budget, in_pairs=in_pairs)
             else:
                 parts.append(part)
         return msgspec.structs.replace(message, parts=tuple(parts))
 
-    async def _frames(self, clip: ImagePart, budget: int, *, in_pairs: bool) -> tuple[ImagePart, ...]:
+    async def _frames(self, clip: UnreadClip, budget: int, *, in_pairs: bool) -> tuple[ImagePart, ...]:
         key = clip.sha256, budget, in_pairs
         if key not in self._kept:
             is_cancelled = threading.Event()
@@ -82,12 +77,8 @@ class ServedClips:
         return sum(len(frame.data) for frames in self._kept.values() for frame in frames)
 
 
-def _is_unread(image: ImagePart) -> bool:
-    return image.frame == _UNREAD
-
-
 def _read_frames(
-    clip: ImagePart, budget: int, ffmpeg_folder: str, is_cancelled: threading.Event, *, in_pairs: bool
+    clip: UnreadClip, budget: int, ffmpeg_folder: str, is_cancelled: threading.Event, *, in_pairs: bool
 ) -> tuple[ImagePart, ...]:
     """Return the frames of a clip as parts with their bytes. ffmpeg needs a file, which is deleted at once. Blocks."""
     from qwendesk.decoding.clips import clip_facts, clip_frames  # noqa: PLC0415 - few programs send clips
@@ -98,8 +89,7 @@ def _read_frames(
         file = Path(folder, "clip")
         file.write_bytes(clip.data)
         facts = clip_facts(file, ffmpeg, is_cancelled.is_set)
-        part = ClipPart(facts.width, facts.height, 0.0, facts.duration_s, facts.frames_per_s)
-        plan = plan_frames(part, budget, in_pairs=in_pairs)
+        plan = plan_frames(facts.part(), budget, in_pairs=in_pairs)
         frames = clip_frames(file, plan.times, (plan.width, plan.height), ffmpeg, is_cancelled.is_set)
     found = [ClipFrame(clip.path, clip.sha256, time_s, facts.duration_s) for time_s in plan.times]
     return tuple(

@@ -8,7 +8,7 @@ from qwendesk.chat.exchange.pictures import picture_ending
 from qwendesk.core.json_decoding import decode_base64
 from qwendesk.core.messages import ImagePart, Part, TextPart
 from qwendesk.core.text_decoding import decode_text
-from qwendesk.server.clips import unread_clip
+from qwendesk.server.clips import UnreadClip
 from qwendesk.server.fields import Fields
 from qwendesk.server.refusals import BAD_PICTURE, Refused, bad_field
 
@@ -108,7 +108,7 @@ def _read_clip(part: Fields, param: str = "") -> ImagePart:
             return _read_clip(part.object(name), place)
         if part.has(name):
             data = read_base64(part.text(name), place, "data:video/mp4;base64,...")
-            return unread_clip(place, hashlib.sha256(data).hexdigest(), data)
+            return UnreadClip(place, hashlib.sha256(data).hexdigest(), data=data)
     raise _bad(param or part.path("video_url"), f"{param or part.path('video_url')} is missing.")
 
 

@@ -43,7 +43,7 @@ class ContextSheet(Popover):
                 ("system", tr("System prompt")),
                 ("tools", tr("Tools")),
                 ("history", tr("Questions and answers")),
-                ("pictures", tr("Pictures")),
+                ("pictures", tr("Pictures and clips")),
                 ("documents", tr("Documents")),
                 ("reasoning", tr("Earlier thinking")),
                 ("free", tr("Free")),

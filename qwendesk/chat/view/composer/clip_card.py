@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from qwendesk.chat.view.composer.attachment_cards import AttachmentCard
 from qwendesk.chat.view.thread.pictures.thumbnails import ImagePreview, Thumbnail
 from qwendesk.core.chats import DraftFile
-from qwendesk.core.clip_sampling import ClipPart, FramePlan
+from qwendesk.core.clip_sampling import FramePlan
 from qwendesk.core.clips import ClipChoice
 from qwendesk.core.messages import ImagePart
 from qwendesk.core.translation import tr
@@ -18,12 +18,6 @@ from qwendesk.decoding.protocol import ClipFacts
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.display_texts import clip_text
 from qwendesk.widgets.text_layout import ElidedLabel
-
-
-def chosen_part(facts: ClipFacts, choice: ClipChoice) -> ClipPart:
-    """Return the part of the clip from which the frames are taken."""
-    end_s = min(choice.end_s or facts.duration_s, facts.duration_s)
-    return ClipPart(facts.width, facts.height, choice.begin_s, end_s, facts.frames_per_s)
 
 
 class ClipCard(AttachmentCard):
@@ -117,7 +111,7 @@ class ClipCard(AttachmentCard):
         if facts is None or plan is None:
             return ""
         counted = msgspec.structs.replace(plan, tokens=tokens)
-        return clip_text(counted, chosen_part(facts, self.choice).duration_s, n_ctx)
+        return clip_text(counted, facts.part(self.choice.begin_s, self.choice.end_s).duration_s, n_ctx)
 
     def _open_middle(self) -> None:
         if self.parts:

@@ -9,9 +9,9 @@ from pathlib import Path
 from qwendesk.chat.clip_parts import clip_parts
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.view.composer.attachments import Attachments
-from qwendesk.chat.view.composer.clip_card import ClipCard, chosen_part
+from qwendesk.chat.view.composer.clip_card import ClipCard
 from qwendesk.chat.view.thread.pictures.thumbnails import PreviewCache
-from qwendesk.core.clip_sampling import FramePlan, even_count, plan_frames
+from qwendesk.core.clip_sampling import CONTEXT_SHARE, FramePlan, even_count, plan_frames
 from qwendesk.core.clips import ClipChoice
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.messages import ImagePart
@@ -24,8 +24,8 @@ from qwendesk.widgets.tasks import window_tasks
 
 # Tokens that are free for clips while no model is loaded, or its context isn't known.
 _UNKNOWN_CONTEXT = 16_384
-# The shares of what is free that the frames of a clip may take: automatically, and if the user wants more of them.
-_SHARE, _MOST_SHARE = 0.25, 0.5
+# The share of what is free that the frames of a clip may take if the user wants more of them.
+_MOST_SHARE = 0.5
 
 
 class ClipLoader:
@@ -117,10 +117,10 @@ class ClipLoader:
 
     def _plan(self, card: ClipCard, facts: ClipFacts, choice: ClipChoice) -> FramePlan:
         """Return the frames for a choice. More of them than automatically cost more, and are smaller only then."""
-        part = chosen_part(facts, choice)
+        part = facts.part(choice.begin_s, choice.end_s)
         in_pairs = self._report is None or self._report.pairs_frames
         free = self._free_tokens(card)
-        automatic = plan_frames(part, round(_SHARE * free), in_pairs=in_pairs)
+        automatic = plan_frames(part, round(CONTEXT_SHARE * free), in_pairs=in_pairs)
         if not choice.n_frames:
             return automatic
         as_large = math.ceil(automatic.tokens / len(automatic.times) * even_count(part, choice.n_frames))
@@ -135,7 +135,7 @@ class ClipLoader:
         return max(0, (self._n_ctx or _UNKNOWN_CONTEXT) - used - others)
 
     def _cost_text(self, facts: ClipFacts, choice: ClipChoice, plan: FramePlan) -> str:
-        return clip_text(plan, chosen_part(facts, choice).duration_s, self._n_ctx)
+        return clip_text(plan, facts.part(choice.begin_s, choice.end_s).duration_s, self._n_ctx)
 
 
 def _facts(path: Path, ffmpeg_folder: str, ended: threading.Event) -> ClipFacts:

@@ -1,6 +1,7 @@
 """Clips that are dropped: their cards, what is sent, and what happens to those that can't be used."""
 
 import asyncio
+import errno
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from PIL import Image
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog
 
+from qwendesk.chat import clip_parts
 from qwendesk.chat.view.composer.attachments import Attachments
 from qwendesk.chat.view.composer.clip_card import ClipCard
 from qwendesk.core import paths
@@ -231,3 +233,22 @@ async def test_a_clip_read_for_one_chat_is_not_attached_in_the_next(desk: Desk, 
     await desk.until(lambda: bool(row(desk).items))
     await asyncio.sleep(0)
     assert row(desk).paths == [other]
+
+
+async def test_on_a_full_disk_the_card_says_so_and_the_clip_can_be_attached_again(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, data: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    path = clip(tmp_path / "a.gif", 6)
+    with monkeypatch.context() as full:
+        full.setattr(clip_parts, "write_whole", refuse)
+        desk.drop(path)
+        await desk.until(lambda: bool(row(desk).items) and card(desk).cost.text() == "Clip not saved")
+        desk.send("What happens?")
+        assert "Free some disk space" in desk.text_of("composer.notice")
+        assert desk.client.asked == []
+    desk.click("composer.attachment.1.remove")
+    desk.drop(path)
+    assert len((await counted(desk, 2)).parts) == 6

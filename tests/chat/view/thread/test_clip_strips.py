@@ -91,3 +91,15 @@ async def test_an_edited_question_keeps_its_clip(desk: Desk, frames: list[ImageP
     await desk.parts.chat.edit_question(turn.id, "And why?")
     assert [image.frame for image in desk.client.asked[-1].messages[-1].images] == [each.frame for each in frames[:4]]
     await desk.until(lambda: desk.is_shown("thread.clip.1.frame.4"))
+
+
+async def test_another_answer_is_asked_with_the_same_frames(desk: Desk, frames: list[ImagePart]) -> None:
+    await desk.parts.chat.send("What happens?", frames[:4])
+    await desk.until(lambda: desk.is_shown("thread.regenerate.1"))
+    desk.click("thread.regenerate.1")
+    await desk.until(lambda: len(desk.client.asked) == 2)
+    first, again = (asked.messages[-1].images for asked in desk.client.asked)
+    assert [image.frame for image in again] == [each.frame for each in frames[:4]]
+    assert again == first
+    await desk.until(lambda: desk.is_shown("thread.version.1"))
+    assert n_shown(desk, 1) == 4
