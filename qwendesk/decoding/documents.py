@@ -59,7 +59,8 @@ def read_pieces(
 ) -> tuple[DocumentPiece, ...]:
     """Return the text of a document. For a PDF, `pages` are the numbers (from 1) of the pages to read; all if empty.
 
-    Raises BadRequest if the file can't be read, a page doesn't exist, or it was cancelled.
+    A damaged page is one sentence that says so. Raises BadRequest if the file can't be read or has only such pages, if
+    a page doesn't exist, or if it was cancelled.
     """
     kind = document_format(path.name)
     request = (
@@ -70,12 +71,12 @@ def read_pieces(
     reply, content = _decoded(path, request, is_cancelled, open_file)
     if not isinstance(reply, DocumentText):
         raise _refusal(path.name, reply, memory_limit(request))
-    pieces, start = [], 0
-    for number, length in enumerate(reply.lengths):
-        text = content[start : start + length].decode("utf-8", "replace")
-        pieces.append(DocumentPiece(text, reply.names[number] if reply.names else ""))
-        start += length
-    return tuple(pieces)
+    texts = reply.split(content)
+    damaged = tr("[This page is damaged and can't be read.]")
+    return tuple(
+        DocumentPiece(damaged if text is None else text, name)
+        for text, name in zip(texts, reply.names or ("",) * len(texts), strict=True)
+    )
 
 
 def render_pages(path: Path, pages: tuple[int, ...], longest_side: int) -> tuple[bytes, ...]:
@@ -120,6 +121,8 @@ def _refusal(name: str, reply: DecodeReply, limit_bytes: int) -> BadRequest:
             return BadRequest(tr("Too many pages"), sentence)
         case "too_much_text":
             return BadRequest(tr("Too much text"), tr("{0} has more text than any model can read.", name))
+        case "too_large":
+            return BadRequest(tr("Document too large"), tr("{0} can't be read: {1}.", name, refusal.detail))
         case "out_of_memory":
             sentence = tr("Reading {0} needs more than {1} of memory.", name, show_bytes(limit_bytes))
             return BadRequest(tr("Document too large"), sentence)
@@ -130,4 +133,4 @@ def _refusal(name: str, reply: DecodeReply, limit_bytes: int) -> BadRequest:
         case "time_limit":
             return BadRequest(title, tr("Reading {0} takes too long.", name))
         case reason:
-            return BadRequest(title, tr("{0} is damaged: {1}.", name, refusal.detail or reason))
+            return BadRequest(title, tr("{0} is damaged: {1}.", name, refusal.detail.rstrip(".") or reason))

@@ -21,6 +21,7 @@ from qwendesk.decoding.protocol import (
     DecodeClip,
     DecodeImage,
     DecodeRefusal,
+    DecodeRefused,
     DecodeReply,
     DecodeRequest,
     InspectClip,
@@ -163,6 +164,8 @@ def _serve(request: DecodeRequest) -> tuple[DecodeReply, bytes]:
         from qwendesk.decoding.pdf_decoder import decode_pdf
 
         return decode_pdf(file, request)
+    except DecodeRefused as refused:
+        return refused.refusal, b""
     except MemoryError:
         return DecodeRefusal(reason="out_of_memory"), b""
     except Exception as error:  # noqa: BLE001 - libraries raise anything for a damaged file

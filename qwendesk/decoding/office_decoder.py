@@ -16,7 +16,7 @@ from xml.parsers import expat
 
 from qwendesk.core.units import MIB
 from qwendesk.decoding.page_decoder import html_text
-from qwendesk.decoding.protocol import MAX_FILE_BYTES, DecodeRefusal, DocumentText, ReadOfficeText
+from qwendesk.decoding.protocol import MAX_FILE_BYTES, DecodeRefusal, DecodeRefused, DocumentText, ReadOfficeText
 
 _MOST_ENTRIES = 20_000
 # Of all entries that are read of one file together, so that a small file can't unpack to any size.
@@ -27,15 +27,11 @@ class UnreadableDocument(Exception):
     """The file is no document of its kind. The text says why."""
 
 
-class TooMuchText(Exception):
-    """Reading the document would take minutes."""
-
-
 class Archive:
     """A zip file of which only so much is unpacked."""
 
     def __init__(self, file: BinaryIO) -> None:
-        """Raise UnreadableDocument if it is no zip file, or has more entries than a document has."""
+        """Raise UnreadableDocument if it is no zip file, and DecodeRefused for more entries than a document has."""
         try:
             self._zip = zipfile.ZipFile(file)
         except zipfile.BadZipFile as error:
@@ -43,10 +39,10 @@ class Archive:
         self._left_bytes = _MOST_UNPACKED_BYTES
         self.names = frozenset(self._zip.namelist())
         if len(self.names) > _MOST_ENTRIES:
-            raise UnreadableDocument("it has too many parts")
+            raise DecodeRefused(DecodeRefusal(reason="too_large", detail="it has too many parts"))
 
     def read(self, name: str) -> bytes:
-        """Return an entry; nothing if there is none. Raise UnreadableDocument if it unpacks to too much."""
+        """Return an entry; nothing if there is none. Raise UnreadableDocument, and DecodeRefused for too much."""
         if name not in self.names:
             return b""
         try:
@@ -56,7 +52,7 @@ class Archive:
             raise UnreadableDocument(str(error)) from None
         self._left_bytes -= len(data)
         if self._left_bytes < 0:
-            raise UnreadableDocument("it unpacks to too much")
+            raise DecodeRefused(DecodeRefusal(reason="too_large", detail="it unpacks to too much"))
         return data
 
 
@@ -221,8 +217,6 @@ def decode_office(file: BinaryIO, request: ReadOfficeText) -> tuple[DocumentText
                 return DecodeRefusal(reason="too_much_text"), b""
             names.append(name.encode("utf-8", "replace").decode())
             texts.append(text.encode("utf-8", "replace"))
-    except TooMuchText:
-        return DecodeRefusal(reason="too_much_text"), b""
     except UnreadableDocument as error:
         return DecodeRefusal(reason="not_a_document", detail=str(error)), b""
     return DocumentText(tuple(map(len, texts)), tuple(names)), b"".join(texts)
@@ -276,7 +270,8 @@ def _sheets(file: BinaryIO) -> Iterator[Part]:
         for name in workbook.sheet_names:
             sheet = workbook.get_sheet_by_name(name)
             if sheet.total_height > _MOST_ROWS:
-                raise UnreadableDocument("a sheet has too many rows")
+                detail = f"a sheet has more than {_MOST_ROWS:,} rows"
+                raise DecodeRefused(DecodeRefusal(reason="too_large", detail=detail))
             yield name, "\n".join("\t".join(map(_cell, row)).rstrip() for row in sheet.iter_rows()).rstrip()
     except CalamineError as error:
         raise UnreadableDocument(str(error)) from None
@@ -324,7 +319,7 @@ def _rtf(file: BinaryIO) -> Iterator[Part]:
         raise UnreadableDocument("it is no RTF file")
     data = _RTF_PICTURE.sub(b"", data)
     if len(data) > _MOST_RTF_BYTES:
-        raise TooMuchText
+        raise DecodeRefused(DecodeRefusal(reason="too_much_text"))
     text = str(rtf_to_text(data.decode("latin-1"), errors="replace"))  # type: ignore[no-untyped-call]
     # Characters beyond the first 65,536 are written as two halves.
     yield "", text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\r", "").strip("\n")

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 from lxml import etree, html
 
-from qwendesk.decoding.protocol import MAX_FILE_BYTES, DecodeRefusal, PageText, ReadPage
+from qwendesk.decoding.protocol import MAX_FILE_BYTES, DecodeRefusal, DecodeRefused, PageText, ReadPage
 
 _LEFT_OUT = frozenset(
     {
@@ -54,12 +54,19 @@ def html_text(source: bytes) -> str:
 
 
 def _parsed(source: bytes) -> Any:
-    """Return the root element of a page; None if there are only blanks and comments."""
-    parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
+    """Return the root element of a page; None if there are only blanks and comments.
+
+    Raise DecodeRefused for one that libxml2 reads only the beginning of.
+    """
+    # Without `huge_tree`, all that follows the 256th element inside another, or 10 MB of one text, is left out.
+    parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True)
     try:
-        return html.document_fromstring(source, parser=parser) if source.strip() else None
+        page = html.document_fromstring(source, parser=parser) if source.strip() else None
     except etree.ParserError:
         return None
+    if any(each.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for each in parser.error_log):
+        raise DecodeRefused(DecodeRefusal(reason="too_large", detail="it is nested too deeply"))
+    return page
 
 
 def _is_left_out(element: Any) -> bool:

@@ -36,18 +36,31 @@ def _read_text(document: Any, request: ReadPdfText) -> tuple[DocumentText | Deco
     n_pages = len(document)
     if n_pages > request.max_pages:
         return DecodeRefusal(reason="too_many_pages", pages=n_pages), b""
-    pieces, length = [], 0
+    pieces: list[bytes] = []
+    damaged: list[int] = []
+    length = 0
     for number in request.pages or range(1, n_pages + 1):
-        page = document[number - 1]
-        text_page = page.get_textpage()
-        piece = _with_whole_words(text_page.get_text_bounded().replace("\r\n", "\n").replace("\r", "\n")).strip()
-        text_page.close()
-        page.close()
+        try:
+            piece = _page_text(document, number)
+        except pypdfium2.PdfiumError:
+            damaged.append(len(pieces))
+            if len(damaged) == len(request.pages or range(n_pages)):
+                raise
+            piece = ""
         length += len(piece)
         if length > request.max_characters:
             return DecodeRefusal(reason="too_much_text"), b""
         pieces.append(piece.encode("utf-8", "replace"))
-    return DocumentText(tuple(map(len, pieces))), b"".join(pieces)
+    return DocumentText(tuple(map(len, pieces)), damaged=tuple(damaged)), b"".join(pieces)
+
+
+def _page_text(document: Any, number: int) -> str:
+    page = document[number - 1]
+    text_page = page.get_textpage()
+    text = text_page.get_text_bounded().replace("\r\n", "\n").replace("\r", "\n")
+    text_page.close()
+    page.close()
+    return _with_whole_words(text).strip()
 
 
 # PDFium puts one of these for the hyphen at the end of a line, sometimes with the line break, and says no more of it.

@@ -103,6 +103,17 @@ class DocumentText(msgspec.Struct, frozen=True, tag="document_text"):
     lengths: tuple[int, ...]
     names: tuple[str, ...] = ()
     """Of each part, "" if it has none; empty if no part has one."""
+    damaged: tuple[int, ...] = ()
+    """Which parts, counted from 0, can't be read. They have no text."""
+
+    def split(self, payload: bytes) -> tuple[str | None, ...]:
+        """Return the texts from the bytes that follow the reply, None for a damaged part."""
+        ends = tuple(itertools.accumulate(self.lengths))
+        texts = (payload[end - length : end] for length, end in zip(self.lengths, ends, strict=True))
+        damaged = frozenset(self.damaged)
+        return tuple(
+            None if number in damaged else text.decode("utf-8", "replace") for number, text in enumerate(texts)
+        )
 
 
 class PageText(msgspec.Struct, frozen=True, tag="page_text"):
@@ -146,8 +157,8 @@ class ClipFacts(msgspec.Struct, frozen=True, tag="clip"):
 
 RefusalReason = Literal[
     "not_an_image", "too_many_pixels", "damaged", "out_of_memory", "no_such_page", "too_many_pages", "too_much_text",
-    "locked", "not_a_pdf", "not_a_document", "not_a_clip", "no_ffmpeg", "ffmpeg_failed", "no_video", "unknown_codec",
-    "time_limit", "crashed", "failed",
+    "too_large", "locked", "not_a_pdf", "not_a_document", "not_a_clip", "no_ffmpeg", "ffmpeg_failed", "no_video",
+    "unknown_codec", "time_limit", "crashed", "failed",
 ]  # fmt: skip
 
 

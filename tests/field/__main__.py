@@ -1,12 +1,12 @@
-"""`python -m tests.field`: prints the grid of kinds by ways, and each case with its report."""
+"""`python -m tests.field`: prints the grid of kinds by ways, how many cases each has, and each test with its report."""
 
-from tests.field.grid import Way, all_cases, all_kinds
+from tests.field.grid import Way, all_cases, count_cases
 
 
 def main() -> None:
     cases = all_cases()
-    for kind in all_kinds():
-        print(f"\n{kind.name}")
+    for kind, count in count_cases().items():
+        print(f"\n{kind.name} ({count} {'case' if count == 1 else 'cases'})")
         for way in Way:
             found = [each for each in cases if each.kind == kind and way in each.ways]
             for each in found:

@@ -7,12 +7,13 @@ A kind is a fault as people meet it, not one input of it. Its cases are ordinary
     @case(EMPTY_TEXT, Way.CHAT, Way.MESSAGES, report="llama.cpp#26763", before="failed")
     def test_an_empty_text_argument_is_an_empty_text(...) -> None: ...
 
-tests/field/test_grid.py fails where a cell of the grid has neither a case nor a reason. `python -m tests.field` prints
-the grid.
+tests/field/test_grid.py fails where a cell of the grid has neither a case nor a reason, and where a kind has fewer than
+five cases. `python -m tests.field` prints the grid.
 """
 
 import enum
 import importlib
+import math
 import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -90,8 +91,23 @@ def all_kinds() -> list[Kind]:
 
 def all_cases() -> list[Case]:
     """Return the cases of all modules of tests/field."""
-    tests = {id(value): value for module in _modules() for value in vars(module).values()}
-    return [each for test in tests.values() for each in getattr(test, "field_cases", ())]
+    return [each for test in _tests() for each in test.field_cases]
+
+
+def count_cases() -> Mapping[Kind, int]:
+    """Return how many cases of each kind pytest runs: a test with parameters is one for each of their rows."""
+    counts = dict.fromkeys(all_kinds(), 0)
+    for test in _tests():
+        rows = math.prod(len(mark.args[1]) for mark in getattr(test, "pytestmark", ()) if mark.name == "parametrize")
+        for kind in {each.kind for each in test.field_cases}:
+            counts[kind] += rows
+    return counts
+
+
+def _tests() -> list[Any]:
+    """Return the tests that are cases, each once."""
+    found = {id(value): value for module in _modules() for value in vars(module).values()}
+    return [each for each in found.values() if hasattr(each, "field_cases")]
 
 
 def _modules() -> list[ModuleType]:

@@ -24,6 +24,7 @@ from qwendesk.toolbox.web.fetcher import Fetched, fetch
 
 _MOST_CHARACTERS = 16_000_000
 _MOST_PDF_PAGES = 2_000
+_DAMAGED_PAGE = "[This page is damaged and can't be read.]"
 _MOST_TITLE = 200
 _TEXT_TYPES = re.compile(
     r"text/.+|application/((.+\+)?(json|xml|yaml)|ld\+json|x-ndjson|javascript|x-yaml|toml|sql|rtf|x-sh)"
@@ -84,11 +85,7 @@ def _pdf_text(data: bytes, is_cancelled: Callable[[], bool]) -> str:
     reply, content = run_decoder(data, ReadPdfText((), _MOST_PDF_PAGES, _MOST_CHARACTERS), is_cancelled)
     if not isinstance(reply, DocumentText):
         raise _refusal(reply)
-    pages, start = [], 0
-    for length in reply.lengths:
-        pages.append(content[start : start + length].decode("utf-8", "replace"))
-        start += length
-    text = "\n\n".join(pages).strip()
+    text = "\n\n".join(_DAMAGED_PAGE if page is None else page for page in reply.split(content)).strip()
     if not text:
         raise ToolError("The PDF has no text: its pages are pictures.")
     return text
@@ -98,7 +95,7 @@ def _refusal(reply: DecodeReply) -> ToolError:
     match reply.reason if isinstance(reply, DecodeRefusal) else "failed":
         case "locked":
             return ToolError("The PDF is protected by a password.")
-        case "too_many_pages" | "too_much_text" | "out_of_memory" | "time_limit":
+        case "too_many_pages" | "too_much_text" | "too_large" | "out_of_memory" | "time_limit":
             return ToolError("The page is too large to be read.")
         case _:
             return ToolError("The page is damaged and can't be read.")
