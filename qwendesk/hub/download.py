@@ -24,7 +24,15 @@ from qwendesk.hub.download_part import (
     new_hash,
     part_of,
 )
-from qwendesk.hub.network import HubError, Network, bad_answer_error, is_lasting, no_connection_error, status_error
+from qwendesk.hub.network import (
+    HubError,
+    Network,
+    bad_answer_error,
+    is_lasting,
+    no_connection_error,
+    page_error,
+    status_error,
+)
 from qwendesk.hub.remote import Location, RemoteFile
 
 if TYPE_CHECKING:
@@ -245,6 +253,8 @@ class _Download:
             if self._hub.network.is_endpoint(location.url):
                 raise error
             raise _Retry(error, at_once=True)  # the signed address expired; the endpoint gives a new one
+        if page := page_error(answer):
+            raise _Retry(page)
         if answer.headers.get("Content-Encoding", "identity") != "identity":
             raise _Retry(bad_answer_error(host, tr("a compressed file")))
         if answer.status_code == 200:

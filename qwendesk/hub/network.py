@@ -190,6 +190,19 @@ def is_lasting(error: Exception) -> bool:
     return any(isinstance(each, ssl.SSLCertVerificationError) for each in causes(error))
 
 
+def page_error(answer: httpx2.Response) -> HubError | None:
+    """Return the error for an answer that is a web page where a file was asked for; None for others.
+
+    The login page of a hotspot and the block page of a proxy come with status 200.
+    """
+    if answer.headers.get("Content-Type", "").partition(";")[0].strip().lower() not in _PAGES:
+        return None
+    return bad_answer_error(answer.request.url.host, tr("a web page, as a hotspot or a proxy sends it"))
+
+
+_PAGES = ("text/html", "application/xhtml+xml")
+
+
 def bad_answer_error(host: str, detail: str) -> HubError:
     """Return the error for an answer that the Hub never gives; `detail` is a clause that follows a colon."""
     return HubError("bad_answer", tr("Unexpected answer"), tr("{0} gave an unexpected answer: {1}.", host, detail))

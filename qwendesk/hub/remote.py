@@ -13,7 +13,16 @@ import msgspec
 
 from qwendesk.core.number_format import show_count
 from qwendesk.core.translation import tr
-from qwendesk.hub.network import HubError, Network, bad_answer_error, hub_errors, never_cut, offline_error, status_error
+from qwendesk.hub.network import (
+    HubError,
+    Network,
+    bad_answer_error,
+    hub_errors,
+    never_cut,
+    offline_error,
+    page_error,
+    status_error,
+)
 
 if TYPE_CHECKING:
     import httpx2
@@ -122,6 +131,8 @@ class Hub:
             answer = client.head(url, headers=self.headers_for(url), follow_redirects=False)
             if answer.status_code >= 400:
                 raise status_error(answer, self.network, file.repo)
+            if not answer.has_redirect_location and (error := page_error(answer)):
+                raise error
             target = str(answer.request.url.join(answer.headers["Location"])) if answer.has_redirect_location else url
             etag = answer.headers.get("X-Linked-Etag") or answer.headers.get("ETag") or ""
             if target == url or not self.network.is_endpoint(target):
@@ -216,6 +227,8 @@ class FixedAddresses:
         answer = client.head(self._address_of[file.path], headers=self.headers_for(""), follow_redirects=True)
         if answer.status_code >= 400:
             raise status_error(answer, self.network, file.repo)
+        if error := page_error(answer):
+            raise error
         return Location(str(answer.url), "", size_in(answer, "Content-Length"))
 
     def headers_for(self, _url: str) -> dict[str, str]:

@@ -19,6 +19,8 @@ class PackServer:
     def __init__(self) -> None:
         self.archives: dict[str, bytes] = {}
         self.etags: dict[str, str] = {}
+        self.types: dict[str, str] = {}
+        """Path: the Content-Type of an answer."""
         self.cuts: list[int] = []
         """After how many bytes the next bodies break off, one after another."""
         self.hold_after: int | None = None
@@ -63,6 +65,8 @@ def running_pack_server() -> Iterator[PackServer]:
             if asked:
                 self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
             self.send_header("Content-Length", str(len(content) - start))
+            if self.path in served.types:
+                self.send_header("Content-Type", served.types[self.path])
             if self.path in served.etags:
                 self.send_header("ETag", served.etags[self.path])
             self.end_headers()

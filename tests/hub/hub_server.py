@@ -243,6 +243,9 @@ def _handler(hub: FakeHub, role: str) -> type[BaseHTTPRequestHandler]:
                 return
             run = self.headers.get("X-Run", hub.run)
             content, fault = hub.repos[repo][path], hub.fault()
+            if fault.startswith("page"):
+                send_page(self, has_length=fault == "page")
+                return
             if fault.isdigit():
                 self._error(int(fault), "", {"Retry-After": "0"} if fault == "429" else {})
                 return
@@ -298,6 +301,22 @@ def _handler(hub: FakeHub, role: str) -> type[BaseHTTPRequestHandler]:
             """Quiet."""
 
     return Handler
+
+
+PAGE = b"<!DOCTYPE html><title>Hotspot</title><p>Accept our terms to go on.</p>" * 50
+
+
+def send_page(handler: BaseHTTPRequestHandler, *, has_length: bool = True) -> None:
+    """Answer a request with a page, as a hotspot does to whatever is asked of whomever."""
+    handler.send_response(200)
+    handler.send_header("Content-Type", "text/html; charset=utf-8")
+    if has_length:
+        handler.send_header("Content-Length", str(len(PAGE)))
+    else:
+        handler.close_connection = True
+    handler.end_headers()
+    if handler.command == "GET":
+        handler.wfile.write(PAGE)
 
 
 def _listed(hub: FakeHub, repo: str) -> dict[str, object]:
