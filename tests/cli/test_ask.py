@@ -7,6 +7,7 @@ import signal
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 from PIL import Image
 
@@ -102,6 +103,17 @@ def test_frames_of_a_clip_come_with_their_times(engine, tmp_path):
     assert [(frame.clip, frame.time_s, frame.clip_s) for frame in frames] == [
         ("colours.gif", 0.5, 2.0), ("colours.gif", 1.5, 2.0),
     ]  # fmt: skip
+
+
+def test_two_clips_take_a_quarter_of_the_context(engine, tmp_path):
+    engine.report = msgspec.structs.replace(engine.report, n_ctx=1024, pairs_frames=False)
+    clip = tmp_path / "colours.gif"
+    first, *others = (Image.new("RGB", (64, 48), (20 * number, 60, 200)) for number in range(12))
+    first.save(clip, save_all=True, append_images=others, duration=1000)
+
+    for n_clips, n_frames in ((1, 8), (2, 2 * 4)):
+        assert cli.main(["ask", *["--video", str(clip)] * n_clips, "What happens?"]) == 0
+        assert len(engine.asked[-1].messages[0].images) == n_frames
 
 
 def test_a_file_that_is_no_clip_is_a_sentence(engine, tmp_path, capsys):

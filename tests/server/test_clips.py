@@ -133,3 +133,15 @@ async def test_a_model_without_vision_gets_no_clip(tmp_path: Path) -> None:
         error = (await response.json())["error"]
 
     assert "sees no pictures" in error["message"]
+
+
+async def test_all_clips_of_a_request_take_a_quarter_of_the_context(tmp_path: Path) -> None:
+    clip = encoded(animation(*("red", "green", "blue", "yellow") * 3))
+    part = {"type": "video", "video": clip}
+    small = FakeEngineClient(msgspec.structs.replace(DEMO_REPORT, n_ctx=1024, pairs_frames=False))
+    async with http_desk(tmp_path, client=small) as desk:
+        assert len(await frames(desk, part)) == 8
+        sent = {"messages": [{"role": "user", "content": [part, part]}], "max_tokens": 5}
+        async with desk.request("POST", CHAT, sent) as response:
+            assert response.status == 200, await response.text()
+        assert len(desk.client.asked[-1].messages[-1].images) == 2 * 4

@@ -1,7 +1,9 @@
 """The sheet of a clip: the number of frames, a part of the clip, and what they cost."""
 
+from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QLineEdit, QScrollArea, QSlider, QWidget
@@ -11,6 +13,7 @@ from qwendesk.core.chats import DraftFile
 from qwendesk.core.clips import ClipChoice
 from tests.chat.view.composer.test_clips import COLOURS, card, clip, counted, row
 from tests.decoding.made_clips import NEEDS_FFMPEG, run_ffmpeg, video
+from tests.fakes.engine import DEMO_REPORT, FakeEngineClient
 from tests.window_desk import Desk
 
 
@@ -98,3 +101,19 @@ async def test_only_of_a_clip_with_sound_it_is_said_that_the_sound_is_not_used(d
     await desk.until(lambda: desk.is_shown("clip.sheet"))
     assert "sound" not in desk.text_of("clip.about")
     assert card(desk, 2).facts is not None
+
+
+async def test_more_frames_take_half_of_what_is_free_at_most(
+    make_desk: Callable[[], Desk], client: FakeEngineClient, tmp_path: Path
+) -> None:
+    client.report = msgspec.structs.replace(DEMO_REPORT, n_ctx=1024, pairs_frames=False)
+    desk = make_desk()
+    await desk.load_demo()
+    shown = await opened(desk, clip(tmp_path / "a.gif", 40))
+    assert shown.plan is not None
+    automatic = shown.plan
+    assert automatic.tokens <= 1024 / 4
+    QTest.keyClick(desk.find("clip.frames", QSlider), Qt.Key.Key_End)
+    desk.click("clip.use")
+    await desk.until(lambda: shown.choice != ClipChoice() and len(shown.parts) > len(automatic.times))
+    assert 1024 / 4 < shown.plan.tokens <= 1024 / 2
