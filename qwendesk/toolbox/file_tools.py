@@ -45,7 +45,7 @@ def list_files(access: FolderAccess, name: str) -> str:
         raise ToolError(f"{name} can't be listed: {error.strerror}.") from None
     folders = {entry.name for entry in entries if _is_folder(entry, folder)}
     names = sorted((entry.name for entry in entries), key=lambda each: (each not in folders, each.lower()))
-    lines = [f"{each}/" if each in folders else each for each in names]
+    lines = [on_one_line(f"{each}/" if each in folders else each) for each in names]
     more = len(lines) - MOST_LISTED
     return "\n".join([*lines[:MOST_LISTED], *([f"({more} more)"] if more > 0 else [])]) or "(empty)"
 
@@ -304,7 +304,9 @@ def planned(arguments: Arguments, access: FolderAccess) -> Change:
     if not all(map(is_utf8, (given, old, new))):
         raise ToolError("The path or a passage has half of a character (a lone surrogate), which no text can have.")
     path = access.find(given, must_exist=bool(old))
-    name = on_one_line(access.shown(path))
+    name = access.shown(path)
+    if not is_utf8(str(path)):  # its history couldn't be kept
+        raise ToolError(f"{name} can't be changed: its name has bytes that are no text. Ask the user to rename it.")
     try:
         root = access.root_of(path)
         if not old:

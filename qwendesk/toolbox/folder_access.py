@@ -11,6 +11,7 @@ from pathlib import Path
 
 from qwendesk.core.input_files import OnlineOnlyFile, is_online_only
 from qwendesk.toolbox.contained_files import FolderEntry, list_contained, open_contained
+from qwendesk.toolbox.shown_text import from_codes, on_one_line
 from qwendesk.toolbox.tool import ToolError
 
 _HIDDEN_OR_KEY = re.compile(
@@ -56,29 +57,33 @@ class FolderAccess:
     def find(self, name: str, *, must_exist: bool = True) -> Path:
         """Return the file or folder that a path names, with all symbolic links resolved.
 
-        A path is relative to one of the folders, begins with the name of one, or is absolute. Raise ToolError for what
-        lies outside of the folders, is hidden, or looks like a secret.
+        A path is relative to one of the folders, begins with the name of one, or is absolute. It may have the codes
+        with which `shown` writes it. Raise ToolError for what lies outside of the folders, is hidden, or looks like a
+        secret.
         """
-        allowed = [path for each in self._candidates(name.strip() or ".") if (path := self._allowed(each)) is not None]
-        if not allowed:
-            raise ToolError(f"{name} is not in a folder that the user picked, or it is hidden or looks like a secret.")
-        for path in allowed:
+        allowed = self._all_allowed(name)
+        for path in [*allowed, *self._all_allowed(from_codes(name))]:
             if _exists(path):
                 return path
+        if not allowed:
+            raise ToolError(f"{name} is not in a folder that the user picked, or it is hidden or looks like a secret.")
         if must_exist:
             raise ToolError(f"There is no {name}. List the files to see what there is.")
         return allowed[0]
 
     def shown(self, path: Path) -> str:
-        """Return a path as the model and the user read it: below its folder, with its name if there are several."""
+        """Return a path as the model and the user read it: below its folder, with its name if there are several.
+
+        Bytes that are no text, line breaks and what can't be seen are codes: old file systems have such names.
+        """
         for folder, label in zip(self._folders, self._labels, strict=True):
             root = _resolved(folder)
             if root is not None and path.is_relative_to(root):
-                relative = path.relative_to(root).as_posix()
+                relative = on_one_line(path.relative_to(root).as_posix())
                 if relative == ".":  # a file that was picked by itself, or the folder
                     return label
                 return f"{label}/{relative}" if len(self._folders) > 1 else relative
-        return path.name
+        return on_one_line(path.name)
 
     def may_see(self, path: Path) -> bool:
         """Return whether a file or folder that was found in a folder may be listed."""
@@ -125,6 +130,10 @@ class FolderAccess:
         below = [folder / wanted for folder in self.folders]
         return [*named, *below] if len(self.folders) > 1 else [*below, *named]
 
+    def _all_allowed(self, name: str) -> list[Path]:
+        """Return where a path may lead that tools may see, even if there is nothing."""
+        return [path for each in self._candidates(name.strip() or ".") if (path := self._allowed(each)) is not None]
+
     def _allowed(self, path: Path) -> Path | None:
         found = self._find_root(path)
         return None if found is None else found[1]
@@ -144,7 +153,7 @@ class FolderAccess:
 def _labels(folders: Sequence[Path]) -> list[str]:
     labels: list[str] = []
     for folder in folders:
-        name = folder.name or folder.anchor.strip("/\\:") or "folder"
+        name = on_one_line(folder.name or folder.anchor.strip("/\\:") or "folder")
         numbered = (f"{name} ({number})" for number in count(2))
         labels.append(next(each for each in chain((name,), numbered) if each not in labels))
     return labels

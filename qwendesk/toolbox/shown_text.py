@@ -29,6 +29,14 @@ def on_one_line(text: str) -> str:
     return with_codes(text).replace("\n", "<U+000A>").replace("\t", "<U+0009>")
 
 
+def from_codes(text: str) -> str:
+    """Return the text that `on_one_line` shows so. One that has such a code in letters can't be told from it."""
+    return _CODE.sub(lambda found: chr(int(found[1], 16)), text)
+
+
+_CODE = re.compile(r"<U\+((?:10|[0-9A-F])?[0-9A-F]{4})>")
+
+
 def _is_invisible(character: str) -> bool:
     if character.isascii():
         return not character.isprintable() and character not in "\n\t"

@@ -181,33 +181,3 @@ def test_a_call_of_ask_reads_in_the_folder_or_not_at_all(races: Races) -> None:
 
 def call(tool: Tool, race: Race, **arguments: str) -> str:
     return str(asyncio.run(tool.run(arguments, CallContext("chat", race.settings))))  # type: ignore[arg-type]
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows refuses such names in other ways")
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"path": "n" * 300, "old": "", "new": "x"}, "too long"),
-        ({"path": "n" * 300, "old": "x", "new": "y"}, "There is no"),
-        ({"path": "\ud800", "old": "", "new": "x"}, "half of a character"),
-        ({"path": "a\udcff.txt", "old": "", "new": "x"}, "half of a character"),
-        ({"path": "a.txt", "old": "", "new": "x\udfff"}, "half of a character"),
-        ({"path": "a.txt", "old": "\ud800", "new": ""}, "half of a character"),
-    ],
-)
-def test_edits_of_names_and_texts_that_cannot_be_are_refused_with_a_sentence(
-    arguments: dict[str, str], words: str, tmp_path: Path
-) -> None:
-    context = CallContext("chat", ChatSettings(tool_folders=(str(tmp_path),)))
-    for history in (None, EditHistory(tmp_path / "history")):
-        with pytest.raises(ToolError, match=words):
-            asyncio.run(edit_file(history).run(arguments, context))  # type: ignore[arg-type]
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows counts otherwise")
-def test_a_file_with_the_longest_name_can_be_edited(tmp_path: Path) -> None:
-    path = tmp_path / f"{'n' * 251}.txt"
-    path.write_text("boat")
-    context = CallContext("chat", ChatSettings(tool_folders=(str(tmp_path),)))
-    asyncio.run(edit_file().run({"path": path.name, "old": "boat", "new": "ship"}, context))  # type: ignore[arg-type]
-    assert path.read_text() == "ship"

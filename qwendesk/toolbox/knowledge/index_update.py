@@ -14,6 +14,7 @@ from qwendesk.core.units import MIB
 from qwendesk.toolbox.folder_access import FolderAccess, has_hidden_attribute, is_secret
 from qwendesk.toolbox.knowledge.file_texts import NoText, UnreadableFile, read_parts
 from qwendesk.toolbox.knowledge.index_file import IndexedFile, IndexFile, Passage, passages
+from qwendesk.toolbox.shown_text import from_codes, on_one_line
 
 MOST_ENTRIES: Final = 500_000
 # Folders with code of others, which would bury the user's own.
@@ -23,7 +24,7 @@ _VIRTUAL_ENVIRONMENT = "pyvenv.cfg"
 
 class FoundFile(msgspec.Struct, frozen=True):
     path: str
-    """Below the picked folder, with slashes; "" if the file itself was picked."""
+    """Below the picked folder, with slashes, as `on_one_line` shows it; "" if the file itself was picked."""
     size_bytes: int
     mtime_ns: int
 
@@ -69,8 +70,8 @@ def walk(folder: Path, is_cancelled: Callable[[], bool]) -> Iterator[FoundFile]:
             continue
         n_left -= len(entries)
         for entry in entries:
-            path = f"{prefix}{entry.name}"
-            if is_secret(entry.name) or not _is_plain(entry.name):
+            path = f"{prefix}{on_one_line(entry.name)}"
+            if is_secret(entry.name):
                 continue
             if has_hidden_attribute(entry.state):
                 continue
@@ -92,11 +93,6 @@ def walk(folder: Path, is_cancelled: Callable[[], bool]) -> Iterator[FoundFile]:
 def _file(path: str, state: os.stat_result) -> Iterator[FoundFile]:
     if stat.S_ISREG(state.st_mode):
         yield FoundFile(path, state.st_size, state.st_mtime_ns)
-
-
-def _is_plain(name: str) -> bool:
-    """Return whether a name is text on one line, as it stands in results."""
-    return name.isprintable() and not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 # With text, in one folder.
@@ -161,7 +157,7 @@ def update_index(
             if file.path not in known and (n_files >= limits.files or n_characters >= limits.characters):
                 is_all = False
                 continue
-            path = folder / file.path if file.path else folder
+            path = folder / from_codes(file.path)
             # What was a file when the folder was listed may be a link to somewhere else by now.
             if access.may_see(path):
                 read = _read(path, file, access, is_cancelled)

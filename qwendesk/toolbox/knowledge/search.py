@@ -18,6 +18,7 @@ from qwendesk.toolbox.folder_access import FolderAccess
 from qwendesk.toolbox.knowledge.file_texts import FilePart, NoText, UnreadableFile, lines_word, read_parts, unit_of
 from qwendesk.toolbox.knowledge.folder_indexes import FolderIndexes, SearchedFolder
 from qwendesk.toolbox.knowledge.index_file import Hit, IndexFile, Passage, all_words, any_word, query_words
+from qwendesk.toolbox.shown_text import from_codes
 from qwendesk.toolbox.tool import ToolError
 
 MOST_PLACES = 12
@@ -88,7 +89,7 @@ def found_places(
 def _find(access: FolderAccess, searched: Sequence[SearchedFolder], expression: str) -> list[_Found]:
     """Return the best places, each once, without those that tools may not see any more."""
     hits = [
-        (hit.score, _Found(each.folder / hit.path if hit.path else each.folder, hit, each.index))
+        (hit.score, _Found(each.folder / from_codes(hit.path), hit, each.index))
         for each in searched
         for hit in each.index.find(expression, 2 * MOST_PLACES)
     ]
