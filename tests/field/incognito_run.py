@@ -18,6 +18,7 @@ from tests.window_desk import Desk
 
 QUESTION = "What does the purple pelican 7391 eat?"
 DRAFT = "And where does the yellow walrus 2846 sleep?"
+CHANGED = "What does the orange ocelot 6170 drink?"
 
 
 async def act(parts: Parts, moment: str, picture: Path, document: Path) -> None:
@@ -43,10 +44,31 @@ async def act(parts: Parts, moment: str, picture: Path, document: Path) -> None:
     if moment == "while it is answered":
         tell("")
     await asked
+    answer = turns()[0].answer.text
+    await go_on(desk, moment)
     desk.type(DRAFT)
     await save_drafts(parts)
     await parts.engine.eject()
-    tell(turns()[0].answer.text)
+    tell(answer)
+
+
+async def go_on(desk: Desk, moment: str) -> None:
+    """Do what may write a copy of the chat."""
+    chat, chat_list = desk.parts.chat, desk.parts.chats.services.chat_list
+    turn = chat.conversation.turns[0]
+    match moment:
+        case "when its question was changed":
+            await chat.edit_question(turn.id, CHANGED)
+        case "when it was branched":
+            chat.branch(turn.id)
+            await desk.ask(CHANGED)
+        case "when another chat was opened":
+            desk.type(CHANGED)
+            chat_list.new()
+            await desk.ask("Hello")
+            return
+        case "when it was deleted":
+            chat_list.delete([chat_list.current_id])
 
 
 async def act_or_say_why_not(parts: Parts) -> None:

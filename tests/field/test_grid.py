@@ -25,7 +25,6 @@ FEWER = {
     "A price is drawn as a formula",
     "An answer that is begun with a thought starts again, or answers within it",
     "A chat with odd roles, or in an odd order, is refused",
-    "A killed app leaves something of an incognito chat on the disk",
     "How many tokens were reused tells one key what another asked",
     "A bad file takes away the model that worked",
     "One model has several names",

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from tests.field.grid import SERVER, Kind, Way, case
-from tests.field.incognito_run import DRAFT, QUESTION
+from tests.field.incognito_run import CHANGED, DRAFT, QUESTION
 from tests.user_folders import user_variables
 
 KILLED = Kind(
@@ -28,6 +28,8 @@ FOUND = "found by killing it, November 2026"
 ROOT = Path(__file__).resolve().parents[2]
 ATTACHED = "The green gecko 5093 signs with invisible ink."
 _SIDE = 300
+LEAVES_THE_CHAT = ("when another chat was opened", "when it was deleted")
+"""Moments after which the draft is one of a usual chat."""
 
 
 def killed_at(moment: str, folder: Path) -> tuple[Path, str, bytes]:
@@ -59,11 +61,19 @@ def killed_at(moment: str, folder: Path) -> tuple[Path, str, bytes]:
 
 @case(KILLED, Way.WINDOW, report=FOUND, before="held")
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("moment", ["while it is written", "while it is answered", "when it is answered"])
+@pytest.mark.parametrize(
+    "moment",
+    [
+        "while it is written", "while it is answered", "when it is answered", "when its question was changed",
+        "when it was branched", "when another chat was opened", "when it was deleted",
+    ],
+)  # fmt: skip
 def test_no_file_has_anything_of_it(tmp_path: Path, moment: str) -> None:
     user, answer, pixels = killed_at(moment, tmp_path)
 
-    texts = [QUESTION, DRAFT, ATTACHED, "gecko.txt", "pelican", "walrus", *([answer] if answer else [])]
+    texts = [QUESTION, CHANGED, ATTACHED, "gecko.txt", "pelican", "ocelot", *([answer] if answer else [])]
+    if moment not in LEAVES_THE_CHAT:
+        texts += [DRAFT, "walrus"]
     secrets = [text.encode(kind) for text in texts for kind in ("utf-8", "utf-16-le")]
     secrets += [pixels[:48], b"\x89PNG\r\n", b"\xff\xd8\xff\xe0", b"WEBPVP8"]
     files = [path for path in user.rglob("*") if path.is_file()]
