@@ -27,13 +27,13 @@ def why_sentence(why: Why) -> str:
         return tr("As fast as it should be: the GPU needs most of the time. Only a smaller file would be faster.")
     if waits_for_ram(found):
         return tr(
-            "As fast as it should be: {0} of {1} ms wait for RAM, which gives {2} GB/s. Only a smaller file would be "
-            "faster.",
-            _ms(time.ram_s), _ms(time.total_s), _gb_s(_ram_bytes_s(why)),
+            "As fast as it should be: {0}% of the time is waiting for RAM, which gives {1} GB/s. Only a smaller file "
+            "would be faster.",
+            _percent(time.ram_s, time.total_s), _gb_s(_ram_bytes_s(why)),
         )  # fmt: skip
     return tr(
-        "As fast as it should be: the CPU computes for {0} of {1} ms. Only a smaller model would be faster.",
-        _ms(time.limit_s), _ms(time.total_s),
+        "As fast as it should be: the CPU computes for {0}% of the time. Only a smaller model would be faster.",
+        _percent(time.limit_s, time.total_s),
     )  # fmt: skip
 
 
@@ -69,18 +69,18 @@ def _sentence(why: Why, finding: LostTime) -> str:
     found, time = why.circumstances, why.time
     stats, reads = found.stats, found.reads
     n_tokens = max(stats.reasoning_tokens + stats.answer_tokens - 1, 1)
-    lost, total = _ms(finding.lost_s / n_tokens), _ms(time.total_s)
+    lost = _percent(finding.lost_s / n_tokens, time.total_s)
     match finding.cause:
         case "too_many_threads":
             return tr(
-                "About {0} of {1} ms are lost because {2} threads share {3} cores. Set CPU threads to 0, which takes "
+                "About {0}% of the time is lost because {1} threads share {2} cores. Set CPU threads to 0, which takes "
                 "one for each core.",
-                lost, total, stats.most_threads, found.n_cores,
+                lost, stats.most_threads, found.n_cores,
             )  # fmt: skip
         case "busy_neighbour":
             return tr(
-                "Other programs want {0} of {1} cores, which costs up to {2} of {3} ms. Close what you don't need.",
-                show_decimal(stats.timing.wanted_cores, 1), found.n_logical, lost, total,
+                "Other programs slow this PC down: they want {0} of its {1} cores. Close what you don't need.",
+                show_decimal(stats.timing.wanted_cores, 1), found.n_logical,
             )  # fmt: skip
         case "memory_limit":
             return tr(
@@ -96,9 +96,9 @@ def _sentence(why: Why, finding: LostTime) -> str:
             )  # fmt: skip
         case "drafts_lose":
             return tr(
-                "{0} of {1} ms are lost by token drafts: too few guesses are right. Turn Token drafts off for this "
+                "{0}% of the time is lost by token drafts: too few guesses are right. Turn Token drafts off for this "
                 "model.",
-                lost, total,
+                lost,
             )  # fmt: skip
         case "prompt_reread":
             return tr(
@@ -107,36 +107,37 @@ def _sentence(why: Why, finding: LostTime) -> str:
                 show_duration(stats.prefill_s), show_count(stats.reread_tokens), show_count(stats.prompt_tokens),
             )  # fmt: skip
         case "f32_cache":
-            return tr("About {0} of {1} ms are lost by a KV cache in F32. Set K and V cache type to F16.", lost, total)
+            return tr("About {0}% of the time is lost by a KV cache in F32. Set K and V cache type to F16.", lost)
         case "long_context":
             return tr(
-                "{0} of {1} ms read the {2} tokens of this chat. A new chat is faster.",
-                lost, total, show_count(reads.n_tokens),
+                "{0}% of the time goes into the {1} tokens of this chat. A new chat is faster.",
+                lost, show_count(reads.n_tokens),
             )  # fmt: skip
         case "sampling":
             return tr(
-                "{0} of {1} ms choose the token. Set Top-k to 20 to 100, and turn off DRY and grammars that you don't "
-                "need.",
-                lost, total,
+                "{0}% of the time goes into choosing the next token. Set Top-k to 20 to 100, and turn off DRY and "
+                "grammars that you don't need.",
+                lost,
             )  # fmt: skip
         case "own_work":
-            return tr("{0} of {1} ms are QwenDesk's own work, which is unusual. Please report it.", lost, total)
+            return tr("{0}% of the time is QwenDesk's own work, which is unusual. Please report it.", lost)
         case "one_memory_channel":
             speed = _ram_bytes_s(why)
             return tr(
-                "{0} of {1} ms wait for RAM: {2} GB/s measured, about {3} usual with two sticks. Add a second stick.",
-                _ms(time.ram_s), total, _gb_s(speed), _gb_s(2 * speed),
+                "{0}% of the time is waiting for RAM: {1} GB/s measured, about {2} usual with two sticks. Add a second "
+                "stick.",
+                _percent(time.ram_s, time.total_s), _gb_s(speed), _gb_s(2 * speed),
             )  # fmt: skip
         case "weights_in_ram":
             return tr(
-                "{0} of {1} ms are for weights in RAM, which gives {2} GB/s, because they don't fit on the GPU. A "
+                "{0}% of the time goes into weights in RAM, which gives {1} GB/s, because they don't fit on the GPU. A "
                 "smaller file is faster.",
-                lost, total, _gb_s(_ram_bytes_s(why)),
+                lost, _gb_s(_ram_bytes_s(why)),
             )  # fmt: skip
         case "unexplained":
             return tr(
-                "{0} of {1} ms are waits without a known cause. Look at power saving, heat and what else runs.",
-                lost, total,
+                "{0}% of the time is waiting without a known cause. Look at power saving, heat and what else runs.",
+                lost,
             )  # fmt: skip
 
 
@@ -146,6 +147,10 @@ def _ram_bytes_s(why: Why) -> float:
 
 def _gb_s(bytes_s: float) -> str:
     return show_decimal(bytes_s / 1e9, 0 if bytes_s >= 10e9 else 1)
+
+
+def _percent(part_s: float, total_s: float) -> int:
+    return round(100 * part_s / total_s)
 
 
 def _ms(seconds: float) -> str:

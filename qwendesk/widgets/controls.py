@@ -17,8 +17,8 @@ from PySide6.QtWidgets import (
 )
 
 from qwendesk.core.translation import tr
+from qwendesk.widgets.app_style import show_only_the_frame
 from qwendesk.widgets.icons import icon, pixmap
-from qwendesk.widgets.popups import show_only_the_frame
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
 _ARROW, _MARK, _MARGIN = 14, 14, 8

@@ -1,11 +1,7 @@
 """Menus and popovers with rounded corners, and a popover with a search field above a list."""
 
-import ctypes
-import functools
-import logging
-
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QPainter, QPaintEvent, QShowEvent
+from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent, QShowEvent
 from PySide6.QtWidgets import (
     QFrame,
     QLabel,
@@ -19,6 +15,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from qwendesk.widgets.app_style import show_only_the_frame
 from qwendesk.widgets.buttons import describe
 from qwendesk.widgets.icons import pixmap
 from qwendesk.widgets.tab_order import refocus
@@ -29,15 +26,11 @@ _ARROW, _EDGE = 14, 8
 
 
 class Menu(QMenu):
-    """A menu with rounded corners. Add submenus with `add_submenu`, so that they have them too.
-
-    Qt's own menus, such as that of a text field, have square corners in the stylesheet.
-    """
+    """A menu that stays inside its window, with arrows in the theme's colour at its submenus (`add_submenu`)."""
 
     def __init__(self, parent: QWidget, title: str = "") -> None:
         super().__init__(title, parent)
         self.setProperty("kind", "menu")
-        show_only_the_frame(self)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw our own arrow for each submenu, because the stylesheet's would have one colour in every theme."""
@@ -92,48 +85,6 @@ class Popover(QFrame):
         painter = QPainter(self)
         self.style().drawPrimitive(QStyle.PrimitiveElement.PE_Widget, option, painter, self)
         painter.end()
-
-
-def show_only_the_frame(popup: QWidget, frame: QWidget | None = None) -> None:
-    """Leave transparent what is outside of the rounded frame. The system would draw a square shadow there.
-
-    `frame` is the widget that has the frame, if it isn't `popup`. Without a compositor its corners are square, since
-    what is transparent would be black.
-    """
-    flags = Qt.WindowType.FramelessWindowHint | Qt.WindowType.NoDropShadowWindowHint
-    popup.setWindowFlags(popup.windowFlags() | flags)
-    if is_composited():
-        popup.setAttribute(Qt.WidgetAttribute.WA_TranslucentBackground)
-    else:
-        (frame or popup).setProperty("corners", "square")
-
-
-_logger = logging.getLogger(__name__)
-
-
-@functools.cache
-def is_composited() -> bool:
-    """Return False on an X11 display without a compositor, where transparent pixels are black. Asked once."""
-    if QGuiApplication.platformName() != "xcb":
-        return True
-    try:
-        return _has_compositor(ctypes.CDLL("libX11.so.6"))
-    except OSError as error:
-        _logger.info("Whether there is a compositor is unknown: %s", error)
-        return True
-
-
-def _has_compositor(x11: ctypes.CDLL) -> bool:
-    """Return whether a program owns the selection _NET_WM_CM_Sn, as the compositor of screen n does."""
-    x11.XOpenDisplay.restype = ctypes.c_void_p
-    x11.XInternAtom.restype = x11.XGetSelectionOwner.restype = ctypes.c_ulong
-    display = ctypes.c_void_p(x11.XOpenDisplay(None))
-    if not display.value:
-        return True
-    selection = f"_NET_WM_CM_S{x11.XDefaultScreen(display)}".encode()
-    owner = x11.XGetSelectionOwner(display, ctypes.c_ulong(x11.XInternAtom(display, selection, 0)))
-    x11.XCloseDisplay(display)
-    return bool(owner)
 
 
 _PAGE = 8

@@ -20,10 +20,9 @@ QToolTip {
     background: @tooltip; color: @text; border: 1px solid @border; padding: @s6 8px; font-size: @12;
     qproperty-textFormat: PlainText;
 }
-QMenu { background: @card; border: 1px solid @border; padding: @s6; }
-QMenu[kind="menu"] { border-radius: 10px; }
+QMenu { background: @card; border: 1px solid @border; border-radius: 12px; padding: @s6; }
 QMenu[kind="menu"]::right-arrow { image: none; width: 0px; }
-QMenu::item { border: 1px solid transparent; padding: @s7 28px @s7 12px; border-radius: 6px; }
+QMenu::item { border: 1px solid transparent; padding: @s7 28px @s7 12px; border-radius: 10px; }
 QMenu::item:selected { background: @pill_on; border: 1px solid @pill_on_border; }
 QMenu::item:disabled { color: @text_off; }
 QMenu::separator { height: 1px; background: @border; margin: 6px 4px; }

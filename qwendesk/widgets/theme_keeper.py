@@ -8,6 +8,7 @@ from PySide6.QtCore import QEasingCurve, QEvent, QObject, Qt, QTimer, QVariantAn
 from PySide6.QtGui import QWheelEvent, QWindow
 from PySide6.QtWidgets import QApplication, QWidget
 
+from qwendesk.widgets.app_style import AppStyle
 from qwendesk.widgets.stylesheet import stylesheet
 from qwendesk.widgets.theme import Theme, load_theme, palette
 
@@ -60,7 +61,7 @@ class ThemeKeeper(QObject):
         self._restyler = _Restyler(app, self)
         self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MS)
         self._pause.timeout.connect(self._apply)
-        app.setStyle("Fusion")
+        app.setStyle(AppStyle())
         app.styleHints().colorSchemeChanged.connect(self._on_system_changed)
         app.styleHints().accessibility().contrastPreferenceChanged.connect(self._on_system_changed)
         self._theme = self._wanted()

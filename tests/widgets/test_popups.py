@@ -9,14 +9,16 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtGui import QAction, QContextMenuEvent
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMenu, QVBoxLayout, QWidget
 
-from qwendesk.widgets import popups
+from qwendesk.widgets import app_style
 from qwendesk.widgets.buttons import ChevronButton, TextButton
 from qwendesk.widgets.controls import ComboBox
 from qwendesk.widgets.popups import Menu, Popover, SearchPopover
 from qwendesk.widgets.theme_keeper import ThemeChoice, ThemeKeeper
+
+NO_KEYS = Qt.KeyboardModifier.NoModifier
 
 
 @pytest.fixture
@@ -36,6 +38,18 @@ def menu(holder: QWidget) -> QWidget:
     return submenu
 
 
+def menu_of_qt(holder: QWidget) -> QWidget:
+    field = QLineEdit("Text", holder)
+    field.show()
+    point = field.rect().center()
+    QApplication.sendEvent(
+        field, QContextMenuEvent(QContextMenuEvent.Reason.Mouse, point, field.mapToGlobal(point), NO_KEYS)
+    )
+    popup = QApplication.activePopupWidget()
+    assert isinstance(popup, QMenu)
+    return popup
+
+
 def popover(holder: QWidget) -> QWidget:
     popover = Popover(holder)
     QVBoxLayout(popover).addWidget(QLabel("Text"))
@@ -52,7 +66,7 @@ def drop_down(holder: QWidget) -> QWidget:
     return box.view().window()
 
 
-@pytest.mark.parametrize("make", [menu, popover, drop_down])
+@pytest.mark.parametrize("make", [menu, menu_of_qt, popover, drop_down])
 def test_nothing_is_drawn_outside_of_the_rounded_frame(holder: QWidget, keeper: ThemeKeeper, make: object) -> None:
     assert callable(make)
     popup = make(holder)
@@ -64,12 +78,12 @@ def test_nothing_is_drawn_outside_of_the_rounded_frame(holder: QWidget, keeper: 
 
 
 @pytest.mark.parametrize("theme", ["dark", "light"])
-@pytest.mark.parametrize("make", [menu, popover, drop_down])
+@pytest.mark.parametrize("make", [menu, menu_of_qt, popover, drop_down])
 def test_corners_are_square_without_a_compositor(
     holder: QWidget, keeper: ThemeKeeper, monkeypatch: pytest.MonkeyPatch, make: object, theme: ThemeChoice
 ) -> None:
     assert callable(make)
-    monkeypatch.setattr(popups, "is_composited", lambda: False)
+    monkeypatch.setattr(app_style, "is_composited", lambda: False)
     keeper.choose(theme)
     popup = make(holder)
     image = popup.grab().toImage()
@@ -84,7 +98,7 @@ def test_corners_are_square_without_a_compositor(
 _ROOT = Path(__file__).resolve().parents[2]
 _ASK = """
 from PySide6.QtGui import QGuiApplication
-from qwendesk.widgets.popups import is_composited
+from qwendesk.widgets.app_style import is_composited
 app = QGuiApplication([])
 print(is_composited())
 """

@@ -175,10 +175,15 @@ async def test_tokens_of_the_active_tools_are_counted_by_the_engine(desk: Desk) 
     assert "takes some tokens" in cost(), "no gap where the count comes"
 
 
-async def test_model_without_calls_says_so(desk: Desk) -> None:
-    await desk.load_demo()
+async def test_model_without_calls_says_so(desk: Desk, tmp_path: Path) -> None:
+    assert isinstance(await desk.parts.engine.load(LoadOptions(model="/models/without-tools.gguf")), LoadReport)
     assert not button(desk).isEnabled()
-    assert "no tool calls" in button(desk).toolTip()
+    assert "can't use tools" in button(desk).toolTip()
+    desk.drop(tmp_path)
+    composer = desk.window.chat_page.composer
+    await desk.until(lambda: composer.notice)
+    assert composer.notice.startswith("This model can't use tools, so it can't read folders.")
+    assert desk.is_shown("composer.models")
 
 
 async def test_template_with_a_known_fault_is_said_once_and_in_the_menu(desk: Desk) -> None:

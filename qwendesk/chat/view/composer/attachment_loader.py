@@ -50,7 +50,7 @@ class AttachmentLoader(QObject):
     """Reads attachments for a composer, which owns it."""
 
     folder_dropped = Signal(str)
-    """Path of a folder in which the model is to read, because it can call tools."""
+    """Path of a folder in which the model is to read."""
 
     def __init__(self, composer: Composer, chat: ChatService, gauge: ContextGauge, previews: PreviewCache) -> None:
         super().__init__(composer)
@@ -195,8 +195,7 @@ class AttachmentLoader(QObject):
         if file.text:
             self._add_document(file, DocumentPart(path.name, file.text), message)
             return
-        can_call = self._report is None or bool(self._report.template.call_dialect)
-        if ask and can_call and await asyncio.to_thread(path.is_dir):
+        if ask and await asyncio.to_thread(path.is_dir):
             if message is not self._message:
                 raise _MessageReplaced
             self.folder_dropped.emit(str(path))

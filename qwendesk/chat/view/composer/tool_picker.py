@@ -117,7 +117,9 @@ class ToolPicker(QObject):
         if self._is_demo:
             sentence = tr("The built-in demo can't read folders. A larger model can.")
         elif self._report is not None and not self._report.template.call_dialect:
-            sentence = tr("This model can't use tools, so it can't read folders. Choose another one.")
+            sentence = tr(
+                "This model can't use tools, so it can't read folders. Attach files instead, or choose another model."
+            )
         else:
             return False
         self._composer.show_notice(sentence, ("models",))

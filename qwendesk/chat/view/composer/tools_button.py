@@ -63,7 +63,7 @@ class ToolsButton(TextButton):
         self._show_text()
         self._tip = tr("What the model may do in this chat, such as calculating or reading your files")
         if not can:
-            self._tip = tr("This model's chat template has no tool calls.")
+            self._tip = tr("This model can't use tools, such as reading folders or the web. Most Qwen models can.")
         self._show_tip()
 
     def show_cost(self, n_tokens: int | None) -> None:
