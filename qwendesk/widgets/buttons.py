@@ -1,7 +1,7 @@
 """Buttons whose icon follows the theme, and `describe`, which gives a control its name and tooltip."""
 
 from PySide6.QtCore import QRect, QSize, Qt, QTimer
-from PySide6.QtGui import QGuiApplication, QKeySequence, QPainter, QPaintEvent
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPaintEvent
 from PySide6.QtWidgets import QAbstractButton, QPushButton, QStyleOptionButton, QToolButton, QWidget
 
 from qwendesk.core.translation import tr
@@ -10,6 +10,7 @@ from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
 # Size of a chevron, and its distance from the end of a button and of one with little padding, in logical pixels.
 _CHEVRON, _CHEVRON_EDGE, _SMALL_CHEVRON_EDGE = 14, 10, 3
+ENTER_KEYS = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 
 
 def describe(widget: QWidget, name: str, text: str, tooltip: str = "", shortcut: str = "") -> None:
@@ -21,6 +22,18 @@ def describe(widget: QWidget, name: str, text: str, tooltip: str = "", shortcut:
         keys = QKeySequence(shortcut).toString(QKeySequence.SequenceFormat.NativeText)
         tip = tr("{0} ({1})", tip, keys)
     widget.setToolTip(tip)
+
+
+def press_by_enter(window: QWidget, event: QKeyEvent) -> bool:
+    """Press the focused button of `window` if the key is Enter. Return True if there is one.
+
+    On most systems Qt has only the space bar press it, and in a dialog Enter press the default button instead.
+    """
+    focus: QWidget | None = window.focusWidget()
+    if event.key() not in ENTER_KEYS or event.isAutoRepeat() or not isinstance(focus, QPushButton | QToolButton):
+        return False
+    focus.click()
+    return True
 
 
 class StatusButton(QToolButton):

@@ -16,9 +16,9 @@ from PySide6.QtWidgets import (
 )
 
 from qwendesk.widgets.app_style import show_only_the_frame
-from qwendesk.widgets.buttons import describe
+from qwendesk.widgets.buttons import describe, press_by_enter
 from qwendesk.widgets.icons import pixmap
-from qwendesk.widgets.tab_order import refocus
+from qwendesk.widgets.tab_order import focus_next, refocus
 from qwendesk.widgets.theme_keeper import current_theme
 
 # Size of a submenu's arrow, and its distance from the edge, as a menu's from the window's, in logical pixels.
@@ -68,7 +68,7 @@ class Menu(QMenu):
 
 
 class Popover(QFrame):
-    """A panel over the window that closes on Esc or a click beside it."""
+    """A panel over the window that closes on Esc or a click beside it. Tab moves the focus in reading order."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent, Qt.WindowType.Popup)
@@ -76,7 +76,11 @@ class Popover(QFrame):
         show_only_the_frame(self)
 
     def focusNextPrevChild(self, forward: bool) -> bool:
-        return refocus(self) or super().focusNextPrevChild(forward)
+        return refocus(self) or focus_next(self, self.focusWidget(), forward=forward)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not press_by_enter(self, event):
+            super().keyPressEvent(event)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         """Draw the frame of the stylesheet, which Qt leaves out for a transparent window."""

@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from qwendesk.widgets.buttons import describe
+from qwendesk.widgets.buttons import describe, press_by_enter
 from qwendesk.widgets.tab_order import refocus
 
 # Width of the dialog in logical pixels, at which its sentences are wrapped. Wide buttons make it wider.
@@ -26,10 +27,17 @@ class DialogButton(msgspec.Struct, frozen=True):
 
 
 class Dialog(QDialog):
-    """A dialog in which the focus of a control that hides goes to the nearest one, as in the window."""
+    """A dialog in which keys do what they do in the window.
+
+    The focus of a control that hides goes to the nearest one, and Enter presses the focused button before the default.
+    """
 
     def focusNextPrevChild(self, forward: bool) -> bool:
         return refocus(self) or super().focusNextPrevChild(forward)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not press_by_enter(self, event):
+            super().keyPressEvent(event)
 
 
 class QuestionDialog(Dialog):

@@ -84,6 +84,13 @@ async def test_every_control_is_reached_by_tab(desk: Desk, shape_picture: Callab
     assert missed == []
 
 
+async def test_enter_presses_the_focused_button(desk: Desk) -> None:
+    button = desk.find("rail.models", QAbstractButton)
+    button.setFocus()
+    QTest.keyClick(button, Qt.Key.Key_Return)
+    assert desk.window.page == "models"
+
+
 async def test_controls_have_their_documented_names(desk: Desk) -> None:
     desk.client.answers.append(ScriptedAnswer(reasoning="hm", text="Yes."))
     await desk.ask("Well?")

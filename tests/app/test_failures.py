@@ -41,6 +41,16 @@ async def test_failed_load_shows_the_engines_reason(make_desk: Callable[[], Desk
     assert desk.message(1).answer_view.markdown == "You said: Hello"
 
 
+async def test_failure_of_the_engine_leads_to_the_engine_page(desk: Desk) -> None:
+    desk.client.load_result = LoadFailure("missing_library", "A library is missing", "Use another engine.")
+    desk.parts.window.load_model("/models/a.gguf")
+    await desk.until(lambda: desk.is_shown("banner.engine"))
+    desk.click("banner.engine")
+    assert desk.window.page == "engine"
+    desk.window.go_to("chat")
+    assert desk.is_shown("banner.engine"), "the model isn't loaded yet"
+
+
 async def test_cancelled_load_shows_no_banner(make_desk: Callable[[], Desk]) -> None:
     desk = make_desk()
     desk.client.load_delay_s = 5

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QAction, QContextMenuEvent
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMenu, QVBoxLayout, QWidget
 
 from qwendesk.widgets import app_style
@@ -93,6 +94,22 @@ def test_corners_are_square_without_a_compositor(
     assert corners == {keeper.theme["border"].lower()}
     assert image.pixelColor(2, 2).name() == keeper.theme["card"].lower()
     popup.close()
+
+
+def test_a_popover_is_used_with_the_keys_in_reading_order(holder: QWidget) -> None:
+    popover, done = Popover(holder), list[str]()
+    links = {name: TextButton(name, kind="link") for name in ("last", "first")}  # not made in reading order
+    column = QVBoxLayout(popover)
+    for name in ("first", "last"):
+        links[name].clicked.connect(lambda _checked=False, name=name: done.append(name))
+        column.addWidget(links[name])
+    popover.show()
+    for name in ("first", "last"):
+        QTest.keyClick(popover.focusWidget() or popover, Qt.Key.Key_Tab)
+        assert popover.focusWidget() is links[name]
+        QTest.keyClick(links[name], Qt.Key.Key_Return)
+    assert done == ["first", "last"]
+    popover.close()
 
 
 _ROOT = Path(__file__).resolve().parents[2]

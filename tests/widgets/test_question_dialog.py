@@ -44,6 +44,20 @@ def test_enter_gives_the_default_answer_and_esc_changes_nothing(
     assert not dialog.isVisible()
 
 
+@pytest.mark.parametrize("name", ["yes", "no"])
+def test_enter_presses_the_focused_button_before_the_default(holder: QWidget, name: str) -> None:
+    done: list[str] = []
+    answers = (DialogButton("yes", "Delete", lambda: done.append("yes")), DialogButton("no", "Keep"))
+    default = "no" if name == "yes" else "yes"
+    dialog = QuestionDialog(holder, "question", "Delete it?", "This frees 3 GB.", answers, default=default)
+    dialog.open()
+    button = dialog.findChild(QPushButton, f"question.{name}")
+    assert button is not None
+    button.setFocus()
+    QTest.keyClick(button, Qt.Key.Key_Return)
+    assert done == (["yes"] if name == "yes" else [])
+
+
 def test_nothing_is_cut_off_by_wide_buttons(holder: QWidget) -> None:
     answers = [DialogButton(str(number), f"An answer of some length {number}") for number in range(3)]
     dialog = QuestionDialog(holder, "question", "Delete it now, " * 6, "This frees 3 GB. " * 9, answers, default="0")

@@ -36,6 +36,7 @@ from qwendesk.meters.services import MeterServices
 from qwendesk.meters.view.meter_bar import MeterBar
 from qwendesk.widgets.actions import COMMANDS, install
 from qwendesk.widgets.bind import bind, bind_field, follow
+from qwendesk.widgets.buttons import press_by_enter
 from qwendesk.widgets.drag_and_drop import DropTarget
 from qwendesk.widgets.file_dialogs import ask_for_file
 from qwendesk.widgets.icons import icon
@@ -291,6 +292,9 @@ class MainWindow(QMainWindow):
 
     def _on_engine_action(self, action: str) -> None:
         """Run the action that the banner offered."""
+        if action == "engine":
+            self.go_to("engine")
+            return
         actions = {
             "retry": self._engine.load_retry,
             "restart": self._engine.reload,
@@ -339,7 +343,9 @@ class MainWindow(QMainWindow):
         return self._composer_focus.take() or focus_nearby(self, lost)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Open the context menu of the focused widget on Shift+F10, because not every system does this itself."""
+        """Press the focused button on Enter, and open its context menu on Shift+F10: not every system does so."""
+        if press_by_enter(self, event):
+            return
         focus: QWidget | None = self.focusWidget()
         if focus is None or event.keyCombination() != _MENU_KEY:
             super().keyPressEvent(event)

@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
-from qwendesk.core.failures import EngineExit
+from qwendesk.core.failures import EngineExit, LoadFailureKind
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.paths import is_demo
 from qwendesk.core.redaction import redact_user_paths
@@ -18,7 +18,11 @@ from qwendesk.hardware.ladder import StepDown
 from qwendesk.widgets.buttons import IconButton, TextButton, describe, restyle
 from qwendesk.widgets.layouts import DensitySpacing, FlowLayout, LazyPage
 
-BannerAction = Literal["retry", "restart", "again", "demo", "choose"]
+BannerAction = Literal["retry", "restart", "again", "engine", "demo", "choose"]
+# Failures that another engine, or this one with its libraries, would not have.
+_OF_THE_ENGINE: frozenset[LoadFailureKind] = frozenset(
+    {"unsupported_architecture", "missing_library", "illegal_instruction", "engine_crashed"}
+)
 
 
 class BannerContent(msgspec.Struct, frozen=True):
@@ -47,7 +51,11 @@ def next_banner(banner: BannerState, state: EngineState, retry: StepDown | None 
         return BannerState() if state.failure.kind == "cancelled" else BannerState(_failed(state, retry))
     if state.engine_exit is not None and state.phase is Phase.OFF:
         content = BannerContent(
-            "bad", tr("The engine stopped"), state.engine_exit.sentence, state.engine_exit.engine_lines, ("restart",)
+            "bad",
+            tr("The engine stopped"),
+            state.engine_exit.sentence,
+            state.engine_exit.engine_lines,
+            ("restart", "engine"),
         )
         return BannerState(content, state.engine_exit, state.requested)
     if banner.crash is None or state.requested != banner.crashed_with:
@@ -60,10 +68,11 @@ def _failed(state: EngineState, retry: StepDown | None) -> BannerContent | None:
     if failure is None:
         return None
     model = state.requested.model if state.requested is not None else ""
-    actions: tuple[BannerAction, ...] = ("restart",) if is_demo(model) else ("choose", "demo")
+    engine: tuple[BannerAction, ...] = ("engine",) if failure.kind in _OF_THE_ENGINE else ()
+    actions: tuple[BannerAction, ...] = ("restart", *engine) if is_demo(model) else (*engine, "choose", "demo")
     if state.report is not None:  # the file was refused before the loaded model was unloaded for it
         sentence = f"{failure.sentence}\n{tr('The loaded model stays.')}"
-        return BannerContent("bad", failure.title, sentence, actions=("choose",))
+        return BannerContent("bad", failure.title, sentence, actions=(*engine, "choose"))
     if is_served(model):
         actions = ("again", "demo")
     if retry is None:
@@ -80,7 +89,7 @@ def _after_crash(crash: EngineExit, phase: Phase) -> BannerContent:
         )
         return BannerContent("warn", tr("The engine stopped and was restarted"), sentence, crash.engine_lines)
     if phase is Phase.OFF:
-        return BannerContent("bad", tr("The engine stopped"), crash.sentence, crash.engine_lines, ("restart",))
+        return BannerContent("bad", tr("The engine stopped"), crash.sentence, crash.engine_lines, ("restart", "engine"))
     return BannerContent("warn", tr("The engine stopped"), tr("{0} Restarting…", crash.sentence), crash.engine_lines)
 
 
@@ -196,6 +205,7 @@ class _BannerCard(QFrame):
             ("retry", tr("Try again"), tr("Reload the model with this change")),
             ("restart", tr("Restart the engine"), tr("Restart the engine and reload the model")),
             ("again", tr("Try again"), tr("Ask the server once more")),
+            ("engine", tr("Open the Engine page"), tr("Choose another engine, look for a newer one, or test this one")),
             ("choose", tr("Choose another file…"), tr("Choose another GGUF file")),
             ("demo", tr("Use the built-in demo"), tr("Load the built-in demo model. It knows only a few topics.")),
         )

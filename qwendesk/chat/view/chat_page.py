@@ -55,7 +55,7 @@ class ChatPage(QWidget):
     branched = Signal()
     """The user continued a chat in a new one, which is now open."""
     engine_action_asked = Signal(str)
-    """A BannerAction for the engine: "retry", "restart" or "demo"."""
+    """A BannerAction for the engine: any but "choose"."""
     first_start_shown = Signal(bool)
     """Whether the first start is shown instead of a chat."""
 
@@ -407,6 +407,9 @@ class ChatPage(QWidget):
         self._show_settings()
 
     def _on_banner(self, action: str) -> None:
+        if action == "engine":  # nothing is mended yet, so the banner stays
+            self.engine_action_asked.emit(action)
+            return
         self._banner_state = BannerState()
         self.banner.show_content(None)
         if action == "choose":

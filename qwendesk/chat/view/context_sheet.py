@@ -27,6 +27,7 @@ class ContextSheet(Popover):
         super().__init__(parent)
         self._gauge, self._chat, self._tasks = gauge, chat, window_tasks()
         self.setObjectName("context.sheet")
+        self.setAccessibleName(tr("What fills the context"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 14, 16, 14)
@@ -91,7 +92,7 @@ class ContextSheet(Popover):
         corner = anchor.mapToGlobal(QPoint(anchor.width(), 0))
         self.move(corner.x() - self.width(), corner.y() - self.height() - 8)
         self.show()
-        self._turns.setFocus()
+        self.focusNextPrevChild(True)
 
     def _trim_button(self, name: str, clicked: object) -> TextButton:
         button = TextButton()

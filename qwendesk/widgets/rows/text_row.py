@@ -10,7 +10,7 @@ from qwendesk.core.errors import BadOption
 from qwendesk.core.number_format import show_count
 from qwendesk.core.settings import Entry, accepted_values, parse
 from qwendesk.core.translation import tr
-from qwendesk.widgets.buttons import TextButton
+from qwendesk.widgets.buttons import ENTER_KEYS, TextButton
 from qwendesk.widgets.rows.option_texts import choice_text, edit_text, is_special
 from qwendesk.widgets.rows.setting_row import SettingRow
 from qwendesk.widgets.theme_keeper import current_theme
@@ -197,7 +197,6 @@ class NumberRow(TextRow):
 
 
 _HEIGHT = 92
-_ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 
 
 class LimitedTextEdit(QPlainTextEdit):
@@ -228,7 +227,7 @@ class _Block(LimitedTextEdit):
     def event(self, event: QEvent) -> bool:
         # Both keys are also shortcuts of the window. While there is an unsaved change, this field has precedence.
         is_asked = isinstance(event, QKeyEvent) and event.type() is QEvent.Type.ShortcutOverride
-        if is_asked and self.is_typed and cast(QKeyEvent, event).key() in (Qt.Key.Key_Escape, *_ENTER):
+        if is_asked and self.is_typed and cast(QKeyEvent, event).key() in (Qt.Key.Key_Escape, *ENTER_KEYS):
             event.accept()
             return True
         return super().event(event)
@@ -236,7 +235,7 @@ class _Block(LimitedTextEdit):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape and self.is_typed:
             self.setPlainText(self.shown)
-        elif event.key() in _ENTER and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+        elif event.key() in ENTER_KEYS and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             self.entered.emit()
         else:
             super().keyPressEvent(event)

@@ -1,7 +1,9 @@
 """What the banner says while the engine changes."""
 
+import pytest
+
 from qwendesk.chat.view.banner import BannerContent, BannerState, next_banner
-from qwendesk.core.failures import EngineExit, LoadFailure
+from qwendesk.core.failures import EngineExit, LoadFailure, LoadFailureKind
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.paths import demo_model
 from qwendesk.engine.state import EngineState, Phase
@@ -30,7 +32,7 @@ def test_a_crash_is_shown_until_the_engine_is_back() -> None:
     ready = EngineState(phase=Phase.READY, requested=OPTIONS)
     first = tell(crashed)
     assert first is not None
-    assert first.actions == ("restart",)
+    assert first.actions == ("restart", "engine")
     assert first.details == ("last words",)
     between = tell(crashed, starting)
     assert between is not None
@@ -45,6 +47,18 @@ def test_a_crash_is_shown_until_the_engine_is_back() -> None:
 def test_another_model_removes_the_banner() -> None:
     crashed = EngineState(phase=Phase.OFF, requested=OPTIONS, engine_exit=CRASH)
     assert tell(crashed, EngineState(phase=Phase.LOADING, requested=OTHER)) is None
+
+
+@pytest.mark.parametrize("kind", ["unsupported_architecture", "missing_library", "illegal_instruction"])
+def test_a_failure_of_the_engine_leads_to_its_page(kind: LoadFailureKind) -> None:
+    failure = LoadFailure(kind, "Not with this engine", "Use another engine.")
+    for requested, expected in (
+        (OPTIONS, ("engine", "choose", "demo")),
+        (LoadOptions(model=str(demo_model())), ("restart", "engine")),
+    ):
+        shown = tell(EngineState(phase=Phase.OFF, requested=requested, failure=failure))
+        assert shown is not None
+        assert shown.actions == expected
 
 
 def test_a_load_failure_offers_actions() -> None:

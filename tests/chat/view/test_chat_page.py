@@ -5,6 +5,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 from PySide6.QtCore import QEvent, QMimeData, QObject, Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QPushButton, QTextBrowser, QWidget
 
 from qwendesk.engine.state import Phase
@@ -278,12 +279,15 @@ async def test_the_style_chooses_the_preset(desk: Desk) -> None:
     assert precise.text() == "Reasoning"
 
 
-async def test_custom_sampling_is_used_for_the_next_answer(desk: Desk) -> None:
+@pytest.mark.parametrize("key", [None, Qt.Key.Key_Return])
+async def test_custom_sampling_is_used_for_the_next_answer(desk: Desk, key: Qt.Key | None) -> None:
+    """After a click on Apply, or Enter in a field."""
     button = desk.find("composer.preset", QPushButton)
     custom = next(action for action in button.menu().actions() if action.objectName() == "composer.preset.custom")
     custom.trigger()
-    desk.find("composer.custom.temperature", QWidget).setProperty("value", 0.35)
-    desk.click("composer.custom.use")
+    field = desk.find("composer.custom.temperature", QWidget)
+    field.setProperty("value", 0.35)
+    desk.click("composer.custom.use") if key is None else QTest.keyClick(field, key)
     await desk.ask("Hello")
     assert desk.client.asked[-1].options.temperature == pytest.approx(0.35)
     assert desk.text_of("composer.preset").startswith("Custom")

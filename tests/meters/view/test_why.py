@@ -115,14 +115,14 @@ async def test_a_second_answer_uses_the_measurement_and_each_keeps_its_reason(de
     await desk.until(lambda: desk.text_of("why.sentence") == MEASURED)
     desk.window.show_page("chat")
     await answered(desk, AnswerTiming(engine_s=0.5, sampling_s=0.45))
-    await desk.until(lambda: "choose the token" in desk.text_of("why.sentence"))
+    await desk.until(lambda: "choosing the next token" in desk.text_of("why.sentence"))
 
     first, second = (desk.find(f"thread.stats.{number}", QAbstractButton) for number in (1, 2))
     first.click()
     second.click()
     assert MEASURED in first.toolTip()
-    assert "choose the token" not in first.toolTip()
-    assert "choose the token" in second.toolTip()
+    assert "choosing the next token" not in first.toolTip()
+    assert "choosing the next token" in second.toolTip()
 
 
 @pytest.mark.parametrize(("timing", "n_words"), [(AnswerTiming(), 41), (AnswerTiming(engine_s=0.95), 5)])

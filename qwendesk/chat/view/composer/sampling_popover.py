@@ -1,12 +1,13 @@
 """A popover with fields for a few generation options, above a button of the composer."""
 
 from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QDoubleSpinBox, QFormLayout, QLabel, QVBoxLayout, QWidget
 
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.settings import table
 from qwendesk.core.translation import tr
-from qwendesk.widgets.buttons import TextButton, describe
+from qwendesk.widgets.buttons import ENTER_KEYS, TextButton, describe
 from qwendesk.widgets.popups import Popover
 
 
@@ -17,6 +18,7 @@ class SamplingPopover(Popover):
     def __init__(self, values: dict[str, float], parent: QWidget, title: str = "") -> None:
         super().__init__(parent)
         self.setObjectName("composer.custom")
+        self.setAccessibleName(title or tr("Custom sampling"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 14, 16, 14)
@@ -37,6 +39,12 @@ class SamplingPopover(Popover):
         describe(use, "composer.custom.use", tr("Apply"), tr("Applies from your next message."))
         use.clicked.connect(self._apply)
         column.addWidget(use)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in ENTER_KEYS and isinstance(self.focusWidget(), QDoubleSpinBox):
+            self._apply()
+        else:
+            super().keyPressEvent(event)
 
     def show_above(self, anchor: QWidget) -> None:
         self.adjustSize()

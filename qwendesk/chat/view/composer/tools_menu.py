@@ -112,10 +112,6 @@ class ToolsMenu(Popover):
             return window.width() - _EDGE
         return field.mapTo(window, QPoint(field.width(), 0)).x()
 
-    def focusNextPrevChild(self, forward: bool) -> bool:
-        """Move the focus in reading order: the Tab key does so, and the arrow keys in a row of buttons."""
-        return focus_next(self, self.focusWidget(), forward=forward)
-
     def _build(self) -> None:
         self._is_built = True
         self._list = column(spacing=0)
