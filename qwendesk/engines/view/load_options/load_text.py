@@ -1,6 +1,6 @@
-"""Texts and values of the Load tab and of the sheet with all options, and what they show at all. No widgets here."""
+"""Texts and values of the Load tab and of the sheet with all options, and what they show at all."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from qwendesk.core.devices import Segment, default_gpus, number_equal_names
@@ -15,6 +15,7 @@ from qwendesk.core.units import show_bytes, show_duration, show_expected, show_r
 from qwendesk.engines.pending_load import PendingLoad
 from qwendesk.hardware.model_memory import QUANT_BLOCKS
 from qwendesk.widgets.rows.option_texts import choice_text, edit_text, value_text
+from qwendesk.widgets.vram_bar import segment_name
 
 # Options for which a number means "auto", with that number.
 AUTO_VALUES: Mapping[str, Any] = {
@@ -308,6 +309,20 @@ def source_text(plan: Plan | None, *, is_loaded: bool) -> str:
     if plan.source == "engine":
         return tr("Exact numbers of the loaded model.") if is_loaded else tr("Exact numbers.")
     return tr("Estimated.")
+
+
+def own_text(devices: Sequence[DevicePlan]) -> str:
+    """Return how much of the memory of these devices isn't for the model: the meters count that as other memory."""
+    own = sum(device.other_bytes for device in devices)
+    return tr("{0} of it is for the engine itself.", show_bytes(own)) if own else ""
+
+
+def part_lines(device: DevicePlan) -> list[str]:
+    """Return how much each part of a device's bar needs."""
+    shown = ((each.kind, each.n_bytes) for each in segments(device))
+    sizes = ((kind, n_bytes - (device.other_bytes if kind == "buffers" else 0)) for kind, n_bytes in shown)
+    lines = [tr("{0}: {1}", segment_name(kind), show_bytes(n_bytes)) for kind, n_bytes in sizes if n_bytes]
+    return [*lines, tr("The engine itself: {0}", show_bytes(device.other_bytes))] if device.other_bytes else lines
 
 
 def speed_text(pending: PendingLoad) -> str:

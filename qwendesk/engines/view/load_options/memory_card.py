@@ -5,8 +5,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from qwendesk.core.devices import SegmentKind
 from qwendesk.core.plan import DevicePlan
-from qwendesk.core.translation import join_list, tr
-from qwendesk.core.units import show_bytes
+from qwendesk.core.translation import join_list, join_sentences, tr
 from qwendesk.engines.pending_load import PendingLoad
 from qwendesk.engines.view.load_options import load_text
 from qwendesk.widgets.buttons import restyle
@@ -62,7 +61,8 @@ class MemoryCard(QWidget):
         speed = load_text.speed_text(pending) if plan is not None else ""
         self._speed.setText(speed)
         self._speed.setVisible(bool(speed))
-        source = load_text.source_text(plan, is_loaded=pending.is_loaded and not pending.needs_reload)
+        is_loaded = pending.is_loaded and not pending.needs_reload
+        source = join_sentences(load_text.source_text(plan, is_loaded=is_loaded), load_text.own_text(devices))
         self._source.setText(
             tr("No estimate yet. Correct this option first: {0}.", to_correct) if to_correct else source
         )
@@ -97,8 +97,7 @@ class _DeviceRow(QWidget):
         self._fit.setText(text)
         restyle(self._fit, "kind", _TONES[tone])
         self._bar.show_segments(parts, spills=bool(device.missing_bytes))
-        lines = (tr("{0}: {1}", segment_name(each.kind), show_bytes(each.n_bytes)) for each in parts if each.n_bytes)
-        self._bar.setToolTip("\n".join(lines))
+        self._bar.setToolTip("\n".join(load_text.part_lines(device)))
         self._bar.setAccessibleName(tr("{0}: {1}", self._name.text(), join_list((self._amount.text(), text))))
 
 

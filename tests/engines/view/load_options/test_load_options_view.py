@@ -11,9 +11,10 @@ from qwendesk.core import paths
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.translation import unbroken
-from qwendesk.core.units import show_duration, show_tokens
+from qwendesk.core.units import show_bytes, show_duration, show_tokens
 from qwendesk.engine.state import Phase
 from qwendesk.engines.view.load_options.command_card import CommandCard
+from qwendesk.engines.view.load_options.load_text import shown_devices
 from qwendesk.widgets.actions import installed
 from qwendesk.widgets.vram_bar import VramBar
 from tests.engines.view.load_options.inspector_desk import InspectorDesk
@@ -110,6 +111,19 @@ async def test_options_that_do_not_fit_show_the_missing_memory(desk: InspectorDe
     await desk.until(lambda: desk.text_of("inspector.memory.0.fit") == "fits")
     assert not desk.is_shown("inspector.load.reload"), "nothing is left to apply"
     assert not service.pending.changed
+
+
+async def test_what_the_engine_needs_beside_the_model_is_told(desk: InspectorDesk, model: Path) -> None:
+    """The Engine page's bar counts that as other memory."""
+    await desk.open(model)
+    plan = desk.parts.services.pending_load.pending.plan
+    assert plan is not None
+    device = shown_devices(plan)[0]
+    own = show_bytes(device.other_bytes)
+    assert desk.text_of("inspector.memory.source").endswith(f"{own} of it is for the engine itself.")
+    tip = desk.find("inspector.memory.0.bar", VramBar).toolTip().splitlines()
+    assert tip[-1] == f"The engine itself: {own}"
+    assert f"Buffers: {show_bytes(device.compute_bytes)}" in tip
 
 
 async def test_the_memory_card_follows_the_reserve(desk: InspectorDesk, model: Path) -> None:
