@@ -50,7 +50,7 @@ class ComposerText(QPlainTextEdit):
 
     def show_vision(self, *, can_see: bool) -> None:
         """Set whether the loaded model sees pictures."""
-        with_pictures = tr("Ask anything, or drop a picture, a PDF, text or code")
+        with_pictures = tr("Ask anything, or drop a picture, clip, PDF, text or code")
         self.setPlaceholderText(with_pictures if can_see else tr("Ask anything, or drop a PDF, text or code"))
         self.viewport().update()  # Qt paints a changed placeholder only when it appears or disappears
 

@@ -204,6 +204,6 @@ def test_the_hint_says_at_once_what_the_loaded_model_takes(keeper: ThemeKeeper) 
         before = paints.count
         field.show_vision(can_see=can_see)
         QApplication.processEvents()
-        assert ("a picture" in field.placeholderText()) is can_see
+        assert ("a picture, clip" in field.placeholderText()) is can_see
         assert paints.count > before
     field.deleteLater()
