@@ -16,7 +16,7 @@ from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.model_facts import ModelFacts, TensorFacts
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import DriveKind, MachineMemory, MemoryUse, Plan, PlanKind, SpeedEstimate
-from qwendesk.core.units import GIB
+from qwendesk.core.units import GIB, MIB
 from qwendesk.hardware.device_split import can_split
 from qwendesk.hardware.engine_gpus import carve_outs
 from qwendesk.hardware.estimated_facts import dimensions_of, estimate_facts
@@ -131,11 +131,17 @@ class FitLabel(msgspec.Struct, frozen=True, kw_only=True):
         return uses_ram and self.free_ram_bytes < self.comfortable_ram_bytes
 
     @property
+    def fills_memory(self) -> bool:
+        """Return whether it fits, but leaves other programs almost no RAM."""
+        return self.is_tight and self.free_ram_bytes < _NO_RAM_BYTES
+
+    @property
     def rank(self) -> int:
         """Speed class, for sorting: 0 is the fastest."""
         return _RANKS[self.kind]
 
 
+_NO_RAM_BYTES = 512 * MIB
 _KINDS_IN_RAM = frozenset({"experts", "layers", "cpu"})
 _RANKS: Mapping[FitKind, int] = {"vram": 0, "experts": 1, "layers": 2, "cpu": 2, "too_large": 3, "unknown": 3}
 _KINDS: Mapping[PlanKind, FitKind] = {

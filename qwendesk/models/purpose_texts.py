@@ -9,7 +9,7 @@ import msgspec
 from qwendesk.core.everyday_units import FAST_LEVEL, speed_level
 from qwendesk.core.number_format import show_decimal
 from qwendesk.core.translation import join_sentences, mark, tr, tr_n
-from qwendesk.core.units import MIB, show_bytes, show_rate, show_tokens
+from qwendesk.core.units import show_bytes, show_rate, show_tokens
 from qwendesk.models.expected_speed import SpeedSource
 from qwendesk.models.fit import FitLabel
 from qwendesk.models.purposes import (
@@ -43,7 +43,6 @@ PURPOSE_NOTES: Final[Mapping[Purpose, str]] = MappingProxyType(
 # Tokens of thinking before a short answer, for the time that it takes.
 _THINKING_TOKENS = 2_000
 _SLOW_TOK_S = 20.0
-_NO_RAM_BYTES = 512 * MIB
 _SHORT_CONTEXT, _LONG_CHAT, _ADVISED_CONTEXT = 32_768, 100_000, 131_072
 _COARSE = COARSE.union(THREE_BITS).difference(NEAR_LOSSLESS)
 
@@ -155,7 +154,7 @@ def _place_text(fit: FitLabel) -> str:
 def _drawbacks(choice: Choice, ranked: Sequence[Choice]) -> Iterator[str]:
     """Yield what speaks against a choice, what weighs most first. There is always something."""
     fit, quant = choice.quant.fit, choice.quant
-    if fit.is_tight and fit.free_ram_bytes < _NO_RAM_BYTES:
+    if fit.fills_memory:
         yield tr("Leaves almost no RAM for other programs. Close them first.")
     elif fit.is_tight:
         yield tr("Leaves only {0} of RAM for other programs.", show_bytes(fit.free_ram_bytes))

@@ -1,18 +1,24 @@
-"""Qt's style of the application. It makes every menu round, and knows where round corners are possible."""
+"""Qt's style of the application: round menus, and tooltips in lines that can be read."""
 
 import ctypes
 import functools
 import logging
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QGuiApplication, QPalette
-from PySide6.QtWidgets import QApplication, QMenu, QProxyStyle, QWidget
+from PySide6.QtGui import QColor, QFont, QGuiApplication, QPalette, QTextLayout
+from PySide6.QtWidgets import QApplication, QLabel, QMenu, QProxyStyle, QWidget
 
+# Width of a tooltip's text in pixels.
+_TIP_WIDTH = 440
 _logger = logging.getLogger(__name__)
 
 
 class AppStyle(QProxyStyle):
-    """Fusion, with round menus. Qt makes menus of its own: of text fields, of selectable text, of scroll bars."""
+    """Fusion, with round menus and wrapped tooltips.
+
+    Qt makes menus of its own: of text fields, of selectable text, of scroll bars. It wraps a tooltip that shows its
+    text as it is only where the screen ends.
+    """
 
     def __init__(self) -> None:
         super().__init__("Fusion")
@@ -22,6 +28,26 @@ class AppStyle(QProxyStyle):
         if isinstance(target, QMenu) and not target.testAttribute(Qt.WidgetAttribute.WA_WState_Created):
             show_only_the_frame(target)
         super().polish(target)
+        # A tooltip is polished again each time that it is placed, before its size is chosen.
+        if isinstance(target, QLabel) and target.inherits("QTipLabel"):
+            target.setText(wrapped(target.text(), target.font(), _TIP_WIDTH))
+
+
+def wrapped(text: str, font: QFont, width: int) -> str:
+    """Return the text with line breaks, so that no line is wider than `width` pixels unless a word is."""
+    lines = []
+    for paragraph in text.split("\n"):
+        layout, start = QTextLayout(paragraph, font), len(lines)
+        code_units = paragraph.encode("utf-16-le", "surrogatepass")
+        layout.beginLayout()
+        while (line := layout.createLine()).isValid():
+            line.setLineWidth(width)
+            part = code_units[2 * line.textStart() : 2 * (line.textStart() + line.textLength())]
+            lines.append(part.decode("utf-16-le", "surrogatepass").rstrip(" "))
+        layout.endLayout()
+        if len(lines) == start:
+            lines.append("")
+    return "\n".join(lines)
 
 
 def show_only_the_frame(popup: QWidget, frame: QWidget | None = None) -> None:

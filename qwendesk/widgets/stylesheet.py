@@ -16,6 +16,7 @@ _RULES = """
 QWidget { color: @text; }
 QLineEdit, QPlainTextEdit { placeholder-text-color: @text_dim; }
 QMainWindow, QWidget[kind="page"], QScrollArea, QWidget[kind="column"] { background: @window; border: none; }
+QDialogButtonBox { dialogbuttonbox-buttons-have-icons: 0; }
 QToolTip {
     background: @tooltip; color: @text; border: 1px solid @border; padding: @s6 8px; font-size: @12;
     qproperty-textFormat: PlainText;

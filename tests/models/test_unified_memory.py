@@ -1,5 +1,6 @@
 """What PCs are told whose GPU uses the RAM."""
 
+import msgspec
 import pytest
 
 from qwendesk.core.devices import DeviceInfo
@@ -9,6 +10,7 @@ from qwendesk.hardware.planner import best_plan
 from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.hub.catalog import load_catalog
 from qwendesk.models.fit import (
+    FitKind,
     FitLabel,
     Pc,
     estimate_mmproj,
@@ -20,7 +22,7 @@ from qwendesk.models.fit import (
 )
 from qwendesk.models.offers import Offers
 from qwendesk.models.view.for_this_pc import status_text
-from qwendesk.models.view.offer_texts import fit_details, fit_text, fit_word, pc_text, short_pc_text
+from qwendesk.models.view.offer_texts import fit_details, fit_place, fit_text, fit_word, pc_text, short_pc_text
 
 CPU = DeviceInfo("CPU", "A CPU", "cpu", "CPU")
 STRIX_HALO = DeviceInfo("Vulkan0", "Radeon 8060S Graphics", "igpu", "Vulkan", 124 * GIB, 120 * GIB)
@@ -75,6 +77,16 @@ def test_a_model_that_leaves_little_memory_is_a_tight_fit() -> None:
     assert fit.is_tight
     assert fit_word(fit) == ("Tight in memory", "warn")
     assert fit_text(fit)[0].startswith("Tight: leaves ")
+
+
+@pytest.mark.parametrize("kind", ["vram", "cpu"])
+def test_a_fit_says_its_room_in_pages_and_one_without_memory_to_spare_what_would_happen(kind: FitKind) -> None:
+    fit = FitLabel(kind=kind, n_ctx=65_536, ram_bytes=8 * GIB, ram_room_bytes=16 * GIB, is_unified=kind == "vram")
+    full = msgspec.structs.replace(fit, ram_room_bytes=8 * GIB, comfortable_ram_bytes=GIB)
+
+    assert fit_text(fit)[0].endswith("with room for 160 pages")
+    assert fit_text(full) == ("Too tight: would fill your memory", "warn")
+    assert fit_place(full) == ("Tight", "nothing left", "warn")
 
 
 @pytest.mark.parametrize("pc", [

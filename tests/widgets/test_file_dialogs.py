@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QStandardPaths
-from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QToolButton, QTreeView, QWidget
+from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QPushButton, QToolButton, QTreeView, QWidget
 
 from qwendesk.widgets.file_dialogs import ask_for_file, ask_for_folder, ask_where_to_save
 from qwendesk.widgets.theme_keeper import ThemeKeeper, current_theme
@@ -107,6 +107,7 @@ def test_nothing_is_cut_in_qts_own_dialog_and_its_arrows_are_seen(holder: QWidge
     drawn = arrow.icon().pixmap(16, 16).toImage()
     colours = {drawn.pixelColor(x, y).name() for x in range(16) for y in range(16) if drawn.pixelColor(x, y).alpha()}
     assert current_theme().color("text").name() in colours
+    assert all(button.icon().isNull() for button in dialog.findChildren(QPushButton)), "as on our own buttons"
     header = files.header()
     for column in range(1, header.count()):
         assert header.sectionSize(column) >= files.sizeHintForColumn(column)

@@ -4,6 +4,7 @@ import math
 from typing import Final
 
 from qwendesk.core.devices import short_card_name
+from qwendesk.core.everyday_units import pages_text
 from qwendesk.core.number_format import show_count, show_date, show_decimal
 from qwendesk.core.translation import join_list, join_sentences, tr, tr_n
 from qwendesk.core.units import GIB, show_bytes, show_duration, show_reported, show_tokens
@@ -28,26 +29,28 @@ _DEEP_B, _EVERYDAY_B, _SHORT_B = 15.0, 7.0, 3.0
 
 def fit_text(fit: FitLabel) -> tuple[str, str]:
     """Return the text and tone ("good", "warn", "bad", "plain") of a fit label."""
-    context = show_tokens(fit.n_ctx)
+    length, fills_it = pages_text(fit.n_ctx), tr("Too tight: would fill your memory")
     match fit.kind:
         case "vram" if fit.is_unified and fit.is_tight:
-            return tr("Tight: leaves {0} GB of shared memory free at {1}", _free_gb(fit), context), "warn"
+            tight = tr("Tight: leaves {0} GB of shared memory free", _free_gb(fit))
+            return (fills_it if fit.fills_memory else tight), "warn"
         case "vram" if fit.is_unified:
             room = _used_of(fit.gpu_bytes, fit.gpu_room_bytes)
             if fit.with_pictures:
-                return tr("Fits in shared memory with vision: {0} at {1}", room, context), "good"
-            return tr("Fits in shared memory: {0} at {1}", room, context), "good"
+                return tr("Fits in shared memory with vision: {0}, with room for {1}", room, length), "good"
+            return tr("Fits in shared memory: {0}, with room for {1}", room, length), "good"
         case "vram":
             room = _used_of(fit.gpu_bytes, fit.gpu_room_bytes)
             if fit.has_vision_on_cpu:
-                return tr("Fits in VRAM, vision on the CPU: {0} at {1}", room, context), "good"
-            with_pictures = tr("Fits in VRAM with vision: {0} at {1}", room, context)
-            return (with_pictures if fit.with_pictures else tr("Fits in VRAM: {0} at {1}", room, context)), "good"
+                return tr("Fits in VRAM, vision on the CPU: {0}, with room for {1}", room, length), "good"
+            with_pictures = tr("Fits in VRAM with vision: {0}, with room for {1}", room, length)
+            without = tr("Fits in VRAM: {0}, with room for {1}", room, length)
+            return (with_pictures if fit.with_pictures else without), "good"
         case "experts":
             layers = tr("{0} of {1} expert layers on CPU", fit.on_cpu, fit.of_layers)
             if fit.is_tight:
-                return tr("{0}, leaves {1} GB of RAM free at {2}", layers, _free_gb(fit), context), "warn"
-            return tr("{0}, {1} RAM, at {2}", layers, show_bytes(fit.ram_bytes), context), "warn"
+                return tr("{0}, leaves {1} GB of RAM free", layers, _free_gb(fit)), "warn"
+            return tr("{0}, {1} RAM, with room for {2}", layers, show_bytes(fit.ram_bytes), length), "warn"
         case "layers":
             layers = tr("{0} of {1} layers on CPU", fit.on_cpu, fit.of_layers)
             if fit.is_tight:
@@ -55,12 +58,13 @@ def fit_text(fit: FitLabel) -> tuple[str, str]:
             return tr("{0}, {1} RAM: slow", layers, show_bytes(fit.ram_bytes)), "warn"
         case "cpu":
             if fit.is_tight:
-                tight = tr("Tight: leaves {0} GB of RAM free at {1}", _free_gb(fit), context)
+                tight = tr("Tight: leaves {0} GB of RAM free", _free_gb(fit))
+                tight = fills_it if fit.fills_memory else tight
                 return (tr("CPU only. {0}", tight) if fit.gpu_room_bytes else tight), "warn"
             room = _used_of(fit.ram_bytes, fit.ram_room_bytes)
             if fit.gpu_room_bytes:
-                return tr("CPU only: {0} RAM at {1}", room, context), "warn"
-            return tr("Fits in RAM: {0} at {1}", room, context), "good"
+                return tr("CPU only: {0} RAM, with room for {1}", room, length), "warn"
+            return tr("Fits in RAM: {0}, with room for {1}", room, length), "good"
         case "too_large":
             return tr("Too large: needs {0} memory", show_bytes(fit.ram_bytes)), "bad"
         case _:
@@ -93,7 +97,8 @@ def fit_place(fit: FitLabel) -> tuple[str, str, str]:
     if not fit.fits:
         return tr("Too large"), tr("needs {0}", show_bytes(fit.ram_bytes)), "off"
     if fit.is_tight:
-        return tr("Tight"), tr("{0} GB left", _free_gb(fit)), "warn"
+        left = tr("nothing left") if fit.fills_memory else tr("{0} GB left", _free_gb(fit))
+        return tr("Tight"), left, "warn"
     if fit.kind == "vram":
         return tr("Fits"), tr("in shared memory") if fit.is_unified else tr("on the GPU"), "good"
     return tr("Fits"), tr("in RAM") if fit.kind == "cpu" else tr("GPU and RAM"), "good"

@@ -35,7 +35,7 @@ class ComposerNotice(QWidget):
         flow.setSpacing(12)
         texts: tuple[tuple[NoticeAction, str, str], ...] = (
             ("last", tr("Load the last model"), tr("Load the model that you used last")),
-            ("mmproj", tr("Choose mmproj…"), tr("Choose the vision file (mmproj) for this model")),
+            ("mmproj", tr("Add a vision file…"), tr("Choose the vision file (mmproj) for this model")),
             ("skip", tr("Skip the older half of the chat"), tr("Your next message is sent without it")),
             ("length", tr("Load with a longer context…"), tr("Show the option for the context length")),
             ("interrupt", tr("Stop it and answer"), tr("Stop the measurement and have the model answer")),

@@ -129,7 +129,7 @@ class ToolPicker(QObject):
         """Have the user choose a folder, unless the loaded model can't read any."""
         if self._refuses_folders():
             return
-        title = tr("Pick a folder in which the model may read")
+        title = tr("Let the model read a folder")
         ask_for_folder(self._composer, "composer.tools.dialog", title, self.add_folder)
 
     def add_folder(self, folder: str) -> None:
