@@ -35,7 +35,7 @@ class AppStyle(QProxyStyle):
 
 def wrapped(text: str, font: QFont, width: int) -> str:
     """Return the text with line breaks, so that no line is wider than `width` pixels unless a word is."""
-    lines = []
+    lines: list[str] = []
     for paragraph in text.split("\n"):
         layout, start = QTextLayout(paragraph, font), len(lines)
         code_units = paragraph.encode("utf-16-le", "surrogatepass")
