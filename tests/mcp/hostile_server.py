@@ -105,15 +105,15 @@ def call() -> dict[str, Any]:
         case "stays":
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             return {"content": [{"type": "text", "text": str(os.getpid())}]}
-        case "daemon":
-            return {"content": [{"type": "text", "text": str(daemon())}]}
+        case "daemon" | "daemon with output":
+            return {"content": [{"type": "text", "text": str(daemon(is_quiet=KIND == "daemon"))}]}
         case "asks":
             send({"id": "question", "method": sys.argv[2], "params": QUESTIONS[sys.argv[2]]})
             return {"content": [{"type": "text", "text": sys.stdin.readline()}]}
     return {"content": [{"type": "text", "text": CALLED}]}
 
 
-def daemon() -> int:
+def daemon(*, is_quiet: bool = True) -> int:
     """Leave a process that belongs to nobody, as a program does that forks twice, and return its number."""
     reading, writing = os.pipe()
     first = os.fork()
@@ -122,7 +122,7 @@ def daemon() -> int:
         if os.fork():
             os._exit(0)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        for descriptor in range(3):
+        for descriptor in range(3 if is_quiet else 0):
             os.dup2(os.open(os.devnull, os.O_RDWR), descriptor)
         os.write(writing, b"%d" % os.getpid())
         while True:
@@ -157,6 +157,9 @@ def main() -> None:
         sys.exit(1)
     if KIND == "coloured log":
         sys.stderr.write(COLOURS.replace("\n", " ") + "\n")
+        sys.exit(1)
+    if KIND == "daemon and no start":
+        Path(sys.argv[2]).write_text(str(daemon()), encoding="utf-8")
         sys.exit(1)
     if KIND == "never":
         time.sleep(3600)

@@ -125,7 +125,7 @@ class _ConfinedRun:
         watching = asyncio.create_task(self._watch(finding))
         try:
             output, report, _ = await asyncio.gather(
-                self._read(self._process.stdout), self._read(self._report), self._process.wait()
+                self._read(self._process.stdout), self._read(self._report), self._wait_for_bwrap(finding)
             )
         finally:
             timer.cancel()
@@ -141,6 +141,15 @@ class _ConfinedRun:
             self._stopped_for,
             has_started=started == b"started",
         )
+
+    async def _wait_for_bwrap(self, finding: asyncio.Task[int]) -> None:
+        """Wait until bubblewrap ends, and kill what has outlived it: else its output is awaited for ever.
+
+        Whoever runs out of memory, or a user, may kill bubblewrap alone.
+        """
+        await self._process.wait()
+        await asyncio.shield(finding)
+        self._kill()
 
     async def _read(self, reader: asyncio.StreamReader) -> bytes:
         """Return what comes out up to the limit; stop the script if there is more."""
@@ -174,8 +183,9 @@ class _ConfinedRun:
         self._stop("unwatched" if pid else "")
 
     def _stop(self, reason: Reason) -> None:
-        if reason and not self._stopped_for and self._process.returncode is None:
-            self._stopped_for = reason
+        if reason and not self._stopped_for:
+            if self._process.returncode is None:
+                self._stopped_for = reason
             self._kill()
 
     def _kill(self) -> None:
