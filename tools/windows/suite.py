@@ -9,7 +9,7 @@ from pathlib import Path
 from tools.check import TWO_AT_A_TIME
 from tools.setup.progress import elapsed
 from tools.windows import chroot
-from tools.windows.folders import REPORTS, TREE, for_windows, inside
+from tools.windows.folders import FFMPEG, REPORTS, TREE, for_windows, inside
 
 TEST_LIMIT_S = 15 * 60
 """A test that takes longer ends its process on Windows, so the limit is for one that hangs, not for a slow one."""
@@ -18,6 +18,8 @@ FONTS = r"WINEQT_QPA_FONTDIR=Z:\usr\share\fonts\truetype\dejavu"
 
 Wine hides variables that begin with QT_ from Windows programs, and takes WINE off the front of this one.
 """
+PROGRAMS = f"WINEPATH={for_windows(FFMPEG)}"
+"""A folder that Wine puts on PATH."""
 PACKAGE_LIMIT_S = 90 * 60
 """A package of tests that takes longer hangs, and is stopped."""
 
@@ -64,7 +66,7 @@ def _run_one(name: str, what: Sequence[str]) -> Result:
     report = REPORTS / f"{plain}.xml"
     report.unlink(missing_ok=True)
     start = time.monotonic()
-    line = chroot.command(pytest_script([*what, f"--junitxml={for_windows(report)}"]), inside(TREE), [FONTS])
+    line = chroot.command(pytest_script([*what, f"--junitxml={for_windows(report)}"]), inside(TREE), [FONTS, PROGRAMS])
     limited = ["timeout", "--signal=KILL", str(PACKAGE_LIMIT_S), *line]
     code = chroot.run_to_log(limited, REPORTS / f"{plain}.log", lambda text: print(text, end="", flush=True))
     note = f"pytest ended with code {code}" if code not in {0, 1, _NOTHING_TO_RUN} else ""
