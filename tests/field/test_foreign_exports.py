@@ -98,6 +98,27 @@ async def test_messages_without_metadata_get_the_model_of_the_chat(kit: Kit) -> 
     assert path[1].model == "gpt-5-thinking"
 
 
+@case(LOST, Way.IMPORT, report="ChatGPT's exports since 2023", before="held")
+async def test_a_chatgpt_export_keeps_branches_and_leaves_out_tools(kit: Kit) -> None:
+    asked = gpt_node("1", None, "user", "Which bird wades?")
+    hidden = gpt_node("0", "1", "system", "You are ChatGPT.", metadata={"is_visually_hidden_from_conversation": True})
+    tool = gpt_node("2", "0", "tool", "a page with orders")
+    first, second = gpt_node("3", "2", "assistant", "A heron."), gpt_node("4", "2", "assistant", "A stork.")
+    chat = gpt_chat(asked, hidden, tool, first, second, current_node="4", title="Birds")
+    odd = gpt_chat(gpt_node("5", "6", "user", "No root"), create_time="yesterday", update_time="soon")
+
+    report = await kit.import_bytes(json.dumps([chat, odd, "no chat", {}]).encode())
+
+    assert (report.chats, report.unreadable) == (2, 2)
+    summaries = kit.chat_list.chats.summaries
+    assert kit.titles == {"Birds", "From outside"}
+    (birds,) = [each for each in summaries.values() if each.title == "Birds"]
+    tree = await kit.chat_list.tree(birds.id)
+    assert [each.message.text for each in tree.path()] == ["Which bird wades?", "A stork."]
+    assert sorted(each.message.text for each in tree.nodes.values()) == ["A heron.", "A stork.", "Which bird wades?"]
+    assert all(each.settings.is_imported for each in summaries.values()), "which taints"
+
+
 def voice(direction: str, text: str) -> list[dict[str, Any]]:
     sound = {"content_type": "audio_asset_pointer", "asset_pointer": "sediment://file_1", "format": "wav"}
     user = {"content_type": "real_time_user_audio_video_asset_pointer", "audio_asset_pointer": sound}

@@ -17,7 +17,6 @@ FEWER = {
     "Drafts change what an answer says",
     "An engine that lists its cards and then can't answer is used",
     "What isn't the engine that was asked for becomes an engine",
-    "An export of ChatGPT is refused, or loses messages and branches",
     "A frozen engine isn't noticed",
     "Old cards and Intel's are promised the share of their bandwidth that new ones reach",
     "The CPU is promised the same speed with any RAM",
