@@ -15,7 +15,7 @@ from qwendesk.core.number_format import show_count
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import apply_assignments, parse, table
 from qwendesk.core.stats import AnswerStats, StopReason
-from qwendesk.core.translation import tr, tr_n
+from qwendesk.core.translation import join_list, tr, tr_n
 from qwendesk.core.units import show_elapsed, show_rate
 
 # Words and single other characters, each with the white space before it; joined they are the text.
@@ -258,7 +258,7 @@ def difference_text(found: Differences) -> str:
         if found.n_missing > found.n_added
         else "",
     ]
-    return ", ".join(part for part in parts if part)
+    return join_list(part for part in parts if part)
 
 
 def figures(result: ColumnResult) -> tuple[str, ...]:

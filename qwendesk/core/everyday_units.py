@@ -22,7 +22,8 @@ FAST_LEVEL = 3
 
 def speed_level(tok_s: float) -> int:
     """Return 1 (slow) to 4 (very fast) for a speed in tokens per second; 0 if it is unknown."""
-    return 1 + sum(round(tok_s) >= limit for limit in (_OK, _FAST, _VERY_FAST)) if tok_s else 0
+    shown = round(tok_s, 0 if tok_s >= _OK else 1)  # as `show_rate` shows it, beside the word
+    return 1 + sum(shown >= limit for limit in (_OK, _FAST, _VERY_FAST)) if tok_s else 0
 
 
 def speed_word(tok_s: float) -> str:

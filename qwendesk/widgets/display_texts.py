@@ -219,7 +219,7 @@ def encoding_text(document: DocumentPart) -> str:
 
 def _percent(tokens: int, n_ctx: int) -> str:
     percent = 100 * tokens / n_ctx if n_ctx else 0.0
-    return show_decimal(percent, 1) if percent >= 0.05 else "<0.1"
+    return show_decimal(percent, 1) if percent >= 0.05 else f"<{show_decimal(0.1, 1)}"
 
 
 def context_text(used: int, n_ctx: int) -> str:

@@ -387,9 +387,15 @@ class EqualColumnsLayout(WrappingLayout):
     The widgets of a row are as tall as the tallest of them.
     """
 
-    def __init__(self, *, least: int, spacing: int = 14) -> None:
+    def __init__(self, *, least: int, spacing: int = 14, row_spacing: int = -1) -> None:
+        """`row_spacing` is the space between rows in pixels; -1 takes `spacing`."""
         super().__init__(spacing=spacing)
+        self._least, self._row_spacing = least, spacing if row_spacing < 0 else row_spacing
+
+    def set_least(self, least: int) -> None:
+        """Set the least width of a column in pixels."""
         self._least = least
+        self.invalidate()
 
     def minimumSize(self) -> QSize:
         """Return no width: columns become narrower than `least` if a single one has no more space."""
@@ -427,5 +433,5 @@ class EqualColumnsLayout(WrappingLayout):
             for column in range(len(row)):
                 left = rect.x() + column * (width + self.spacing())
                 places.append(QRect(QPoint(left, top), QSize(width, height)))
-            top += height + self.spacing()
+            top += height + self._row_spacing
         return places

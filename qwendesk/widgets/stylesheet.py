@@ -125,8 +125,12 @@ QLabel[chip="bad"] { color: @text_bad; background: @chip_bad; }
 QLabel[chip="info"] { color: @text_info; background: @chip_info; }
 QLabel[chip="accent"] { color: @text_link; background: @chip_accent; }
 QLabel[chip="plain"] { color: @text_dim; background: @chip_plain; }
-QLabel[chip] { border-radius: 6px; padding: @s3 8px; font-size: @12; font-weight: 600; }
+QLabel[chip] { border-radius: 8px; padding: @s3 8px; font-size: @12; font-weight: 600; }
 QLabel[chip][small="true"] { padding: 1px 8px; }
+QLabel[kind="fit"][chip="good"], QLabel[kind="fit"][chip="bad"], QLabel[kind="fit"][chip="plain"] {
+    background: transparent; padding: @s3 0px; font-weight: 400;
+}
+QLabel[kind="fit"][chip="bad"] { color: @text_dim; }
 
 QAbstractButton { border-radius: 10px; padding: 0px; }
 QPushButton { background: @card; border: 1px solid @border; padding: @s7 12px; outline: none; }
@@ -154,7 +158,7 @@ QPushButton[kind="link"] {
 QPushButton[kind="link"]:hover { background: @hover; }
 QPushButton[kind="link"]:focus { border: 1px solid @focus; }
 QPushButton[kind="tag"] {
-    background: @chip_warn; color: @text_warn; border: 1px solid transparent; border-radius: 6px;
+    background: @chip_warn; color: @text_warn; border: 1px solid transparent; border-radius: 8px;
     padding: @s3 8px; font-size: @12; font-weight: 600;
 }
 QPushButton[kind="tag"]:hover { border: 1px solid @banner_warn_border; }
@@ -209,7 +213,7 @@ QToolButton[kind="status"][quiet="true"] { color: @text_dim; }
 QToolButton[kind="status"][quiet="true"]:hover { color: @text; }
 QToolButton[kind="status"][tone="warn"] { color: @text_warn; font-weight: 600; }
 QToolButton[kind="status"][tone="bad"] { color: @text_bad; font-weight: 600; }
-QToolButton[chip] { padding: @s3 8px; font-weight: 600; }
+QToolButton[chip] { padding: @s3 8px; border-radius: 8px; font-weight: 600; }
 QToolButton[chip="good"] { color: @text_good; background: @chip_good; }
 QToolButton[chip="warn"] { color: @text_warn; background: @chip_warn; }
 QToolButton[chip="bad"] { color: @text_bad; background: @chip_bad; }

@@ -84,10 +84,14 @@ class WrappingLabel(QLabel):
 
 
 class ElidedLabel(QLabel):
-    """A label that elides the middle of its text, for names of files and folders. `text` returns the complete text."""
+    """A label that elides the middle of its text, for names of files and folders. `text` returns the complete text.
 
-    def __init__(self, name: str, *, kind: str = "") -> None:
+    With `by_part`, the last parts between middle dots are left out first.
+    """
+
+    def __init__(self, name: str, *, kind: str = "", by_part: bool = False) -> None:
         super().__init__()
+        self._by_part = by_part
         self.setObjectName(name)
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
@@ -97,8 +101,10 @@ class ElidedLabel(QLabel):
     @property
     def shown(self) -> str:
         """The text as it is drawn, elided if necessary."""
-        room = self.contentsRect().width()
-        return self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideMiddle, room)
+        room, text = self.contentsRect().width(), self.text()
+        while self._by_part and " · " in text and self.fontMetrics().horizontalAdvance(text) > room:
+            text = text.rpartition(" · ")[0]
+        return self.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, room)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         shown = self.shown

@@ -13,6 +13,7 @@ from qwendesk.core.translation import join_sentences, mark, tr
 from qwendesk.engine.state import EngineState
 from qwendesk.widgets.actions import COMMANDS
 from qwendesk.widgets.buttons import TextButton, describe
+from qwendesk.widgets.kit import READING_WIDTH
 from qwendesk.widgets.layouts import FlowLayout
 
 # Questions that the built-in demo was trained on.
@@ -24,7 +25,7 @@ DEMO_QUESTIONS = (
     "What is a mixture of experts?",
     "Write a Python function",
 )
-_MAX_WIDTH, _SIDE = 680, 24
+_SIDE = 24
 REAL_QUESTIONS = (
     mark("How does a mixture of experts work?"),
     mark("Rename my screenshots with Python"),
@@ -84,7 +85,7 @@ class WelcomePage(QWidget):
         column.addWidget(self._ways)
         column.addStretch(6)
         holder = QWidget()
-        holder.setMaximumWidth(_MAX_WIDTH)
+        holder.setMaximumWidth(READING_WIDTH)
         holder.setLayout(column)
         row = QHBoxLayout(self)
         row.setContentsMargins(_SIDE, 0, _SIDE, 0)
@@ -200,7 +201,7 @@ class WelcomePage(QWidget):
     def _arrange_chips(self) -> None:
         """Use two columns, or one if the longest question doesn't fit into half the width."""
         widest = max((chip.sizeHint().width() for chip in self._chips if chip.text()), default=0)
-        room = min(_MAX_WIDTH, self.width() - 2 * _SIDE)
+        room = min(READING_WIDTH, self.width() - 2 * _SIDE)
         columns = 2 if 2 * widest + self._grid.spacing() <= room else 1
         if columns == self._columns:
             return

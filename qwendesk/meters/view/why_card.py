@@ -8,6 +8,7 @@ from qwendesk.meters.why_service import WhyService, WhyState
 from qwendesk.meters.why_text import WhyRow, why_rows, why_sentence
 from qwendesk.widgets.bind import bind
 from qwendesk.widgets.buttons import TextButton, describe
+from qwendesk.widgets.kit import PADDING
 from qwendesk.widgets.tasks import window_tasks
 
 
@@ -43,7 +44,7 @@ class WhyCard(QFrame):
         self._grid.setColumnMinimumWidth(0, 200)
         self._grid.setColumnStretch(2, 1)
         column = QVBoxLayout(self)
-        column.setContentsMargins(16, 12, 16, 14)
+        column.setContentsMargins(PADDING, PADDING, PADDING, PADDING)
         column.setSpacing(8)
         column.addLayout(head)
         column.addWidget(self._sentence)

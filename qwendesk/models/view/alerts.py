@@ -11,6 +11,7 @@ from qwendesk.models.view.model_row import StateChip
 from qwendesk.models.view.model_texts import button_text, fix_hint, owner_text, progress_text
 from qwendesk.widgets.bind import bind_field
 from qwendesk.widgets.buttons import IconButton, TextButton, describe, restyle
+from qwendesk.widgets.kit import PAGE_WIDTH
 from qwendesk.widgets.layouts import DensitySpacing, ResponsivePairLayout, horizontal_group
 from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.text_layout import ElidedLabel
@@ -19,8 +20,6 @@ from qwendesk.widgets.text_layout import ElidedLabel
 _MAX_CARDS = 2
 # Pixels. On a page that isn't higher than this, two alerts would leave too little of the tab below them.
 _SHORT_PAGE = 640
-# Maximum width in pixels, as for the tabs below.
-_WIDEST = 1136
 # Least width of a file's name and sentence next to the buttons, in pixels.
 _LEAST_WORDS = 340
 
@@ -59,7 +58,7 @@ class Alerts(QWidget):
         column.addWidget(self._notice)
         column.addWidget(self._more, 0, Qt.AlignmentFlag.AlignLeft)
         holder = QWidget()
-        holder.setMaximumWidth(_WIDEST)
+        holder.setMaximumWidth(PAGE_WIDTH)
         holder.setLayout(column)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)

@@ -175,8 +175,7 @@ class DownloadsTab(QWidget):
         self._refused.hide()
 
     def _make_offline(self) -> QFrame:
-        card = _card("banner", "downloads.offline")
-        card.setProperty("tone", "warn")
+        card = _card("notice", "downloads.offline")
         text = label(name="downloads.offline.text")
         text.setText(tr("QwenDesk is offline. Downloads resume when you go online."))
         text.setWordWrap(True)

@@ -145,9 +145,10 @@ class FileTable(QWidget):
 
 
 def fit_chip(fit: FitLabel) -> QLabel:
-    """Return a chip with the fit, which wraps if there is little room, and all numbers in its tooltip."""
+    """Return a label with the fit, which wraps if there is little room, and all numbers in its tooltip."""
     text, tone = fit_text(fit)
     chip = WrappingLabel(text)
+    chip.setProperty("kind", "fit")
     chip.setProperty("chip", tone)
     chip.setToolTip(fit_details(fit))
     return chip

@@ -273,7 +273,7 @@ class FirstStart(QWidget):
         left.addWidget(self._pictures, 1, 2, Qt.AlignmentFlag.AlignRight)
         rows = ((tr("Speed"), self._speed), (tr("Memory"), self._memory), (tr("Licence"), self._licence))
         for place, (title, value) in enumerate(rows):
-            right.addWidget(label(title, "dim"), place, 0, Qt.AlignmentFlag.AlignTop)
+            right.addWidget(label(title, "dim"), place, 0)
             right.addWidget(value, place, 1)
         columns = EqualColumnsLayout(least=_LEAST_DETAILS, spacing=32)
         columns.addWidget(widget_with(left))

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from qwendesk.core.everyday_units import pages_text, reading_text, speed_word
-from qwendesk.core.translation import join_sentences, tr, tr_n
+from qwendesk.core.translation import join_list, join_sentences, tr, tr_n
 from qwendesk.core.units import show_bytes, show_rate, show_tokens
 from qwendesk.hub.download_queue import DownloadItem
 from qwendesk.models.first_start import FirstStartState
@@ -92,7 +92,7 @@ def found_text(start: FirstStartState) -> str:
     if not found:
         text = tr("Nothing that loads here")
     else:
-        text = f"{found[0].name}, {show_bytes(found[0].n_bytes)}"
+        text = join_list((found[0].name, show_bytes(found[0].n_bytes)))
         if len(found) > 1:
             text = tr_n("{1} and {0} more", "{1} and {0} more", len(found) - 1, text)
     return " · ".join((text, *apps))

@@ -216,6 +216,7 @@ class PickerRow(QWidget):
         about.setToolTip(details)
         self._state = _chip("state", "info")
         self._fit = _chip("fit", "plain")
+        self._fit.setProperty("kind", "fit")
         words = QVBoxLayout()
         words.setSpacing(2)
         words.addWidget(title)

@@ -147,7 +147,6 @@ class ModelRow(QFrame):
         self._fix.setAccessibleName(text)
         fix = entry.state.fix
         self._fix.setToolTip(fix_hint(fix) if fix is not None else tr("Check the whole file and compare its SHA-256"))
-        restyle(self._fix, "kind", "primary" if entry.state.is_alert else "")
 
     def _show_notes(self, entry: ModelEntry) -> None:
         for note in self._notes:
@@ -155,7 +154,7 @@ class ModelRow(QFrame):
             note.deleteLater()
         self._notes = []
         for index, finding in enumerate(entry.state.notes, 1):
-            note = ModelNote(finding, f"{self._prefix}.note.{index}")
+            note = ModelNote(finding, f"{self._prefix}.note.{index}", has_fix=_differs(finding.fix, entry.state.fix))
             note.fix_asked.connect(self.fix_asked)
             self._more_lines.addWidget(note)
             self._notes.append(note)
@@ -170,6 +169,10 @@ class ModelRow(QFrame):
             self.verify_asked.emit()
         elif isinstance(self._entry.state.fix, FindingFix):
             self.fix_asked.emit(self._entry.state.fix)
+
+
+def _differs(fix: FindingFix | None, other: object) -> bool:
+    return fix is not None and fix != other
 
 
 class StateChip(QLabel):
@@ -195,6 +198,7 @@ class FitChip(QLabel):
     def __init__(self, name: str) -> None:
         super().__init__()
         self.setObjectName(name)
+        self.setProperty("kind", "fit")
         self.setProperty("chip", "plain")
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.hide()
@@ -252,7 +256,8 @@ class ModelNote(QWidget):
     fix_asked = Signal(object)
     """Its FindingFix."""
 
-    def __init__(self, finding: Finding, name: str) -> None:
+    def __init__(self, finding: Finding, name: str, *, has_fix: bool) -> None:
+        """`has_fix` is False if the button of the row does the same."""
         super().__init__()
         self.setObjectName(name)
         text = QLabel(finding.message)
@@ -263,7 +268,7 @@ class ModelNote(QWidget):
         text.setToolTip(finding.evidence)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
-        if finding.fix is None:
+        if finding.fix is None or not has_fix:
             column.addWidget(text)
         else:
             button = self._button(finding.fix, f"{name}.fix")

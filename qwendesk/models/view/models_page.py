@@ -28,7 +28,7 @@ class ModelsPage(TabbedPage):
 
     def __init__(self, services: ModelServices, actions: ModelActions, navigation: Navigation) -> None:
         # In a narrow window this label is shortened, so that the tabs keep their width.
-        self._machine = ElidedLabel("models.machine", kind="dim")
+        self._machine = ElidedLabel("models.machine", kind="dim", by_part=True)
         self._machine.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         super().__init__("models", tr("Models"), tr("Sections of the Models page"), ORDER, self._machine)
         self.my_models = MyModels(services, actions, navigation)

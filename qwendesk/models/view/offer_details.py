@@ -63,7 +63,7 @@ class OfferDetails(QFrame):
         left = _grid((tr("File"), self._file), (tr("Memory"), self._memory), (tr("Context length"), self._length))
         right = _grid((tr("Speed"), self._speed), (tr("Good to know"), self._advice), (tr("Licence"), self._licence))
         right.addWidget(why, 3, 1, Qt.AlignmentFlag.AlignLeft)
-        columns = EqualColumnsLayout(least=_LEAST_COLUMN, spacing=24)
+        columns = EqualColumnsLayout(least=_LEAST_COLUMN, spacing=24, row_spacing=8)
         columns.addWidget(widget_with(left))
         columns.addWidget(widget_with(right))
         self._column: QVBoxLayout = column(columns, spacing=12, margins=(LIST_PADDING, 12, LIST_PADDING, 12))

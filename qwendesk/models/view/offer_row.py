@@ -118,9 +118,8 @@ class OfferRow(QFrame):
         is_wide, is_stacked = mode == "wide", mode == "stacked"
         self._grid.addWidget(self._words, 0, 0, 1, 4 if is_stacked else 1)
         line, first = (1, 0) if is_stacked else (0, 1)
-        self._grid.addWidget(self._speed, line, first)
-        self._grid.addWidget(self._length, line, first + 1)
-        self._grid.addWidget(self._fit, line, first + 2)
+        for place, cell in enumerate((self._speed, self._length, self._fit), first):
+            self._grid.addWidget(cell, line, place, Qt.AlignmentFlag.AlignVCenter)  # its lines stay together
         self._grid.addWidget(self._size, 0, 4)
         self._grid.addWidget(self._button, 0, 5)
         self._grid.addWidget(self._open, 0, 6)

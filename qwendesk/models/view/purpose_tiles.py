@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Final
 
 from PySide6.QtCore import QPoint, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QRadioButton, QSizePolicy, QWidget
 
 from qwendesk.core.translation import tr
@@ -33,11 +33,13 @@ class PurposeTiles(QWidget):
         super().__init__()
         self.setObjectName("models.purposes")
         self.setAccessibleName(tr("What counts most"))
-        layout = EqualColumnsLayout(least=_LEAST, spacing=8)
-        self.setLayout(layout)
+        self._layout = EqualColumnsLayout(least=_LEAST, spacing=8)
+        self.setLayout(self._layout)
         self._tiles = {purpose: self._tile(purpose) for purpose in PURPOSE_TITLES}
         for tile in self._tiles.values():
-            layout.addWidget(tile)
+            self._layout.addWidget(tile)
+        app_theme().follow(self, self._fit)
+        self._fit()
 
     def show_purpose(self, purpose: Purpose) -> None:
         self._tiles[purpose].setChecked(True)
@@ -46,6 +48,10 @@ class PurposeTiles(QWidget):
         """Show or hide the second lines."""
         for tile in self._tiles.values():
             tile.show_note(on=on)
+
+    def _fit(self) -> None:
+        """Take two rows where a title would be cut."""
+        self._layout.set_least(max(_LEAST, *(tile.least_width for tile in self._tiles.values())))
 
     def _tile(self, purpose: Purpose) -> "PurposeTile":
         title, note = tr(PURPOSE_TITLES[purpose]), tr(PURPOSE_NOTES[purpose])
@@ -69,6 +75,12 @@ class PurposeTile(QRadioButton):
             self._has_note = on
             self.updateGeometry()
             self.update()
+
+    @property
+    def least_width(self) -> int:
+        """The width in pixels that the title needs."""
+        title = QFontMetrics(current_theme().font(13, QFont.Weight.DemiBold)).horizontalAdvance(self._title)
+        return _TEXT + title + 8
 
     def sizeHint(self) -> QSize:
         return QSize(_LEAST, current_theme().px(_HIGH if self._has_note else _LOW))

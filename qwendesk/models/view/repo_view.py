@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.model_titles import ModelName
 from qwendesk.core.number_format import show_date
-from qwendesk.core.translation import tr, tr_n
+from qwendesk.core.translation import join_list, tr, tr_n
 from qwendesk.core.units import show_bytes, show_tokens
 from qwendesk.models.model_list import FileStatuses
 from qwendesk.models.repo_files import RepoFile
@@ -199,7 +199,7 @@ def _is_twin(one: RepoFile, other: RepoFile) -> bool:
 
 def marks_text(marks: tuple[str, ...]) -> str:
     """Return "uncensored, abliterated", or "" if there are no marks."""
-    return ", ".join(
+    return join_list(
         {"uncensored": tr("uncensored"), "abliterated": tr("abliterated")}.get(mark, mark) for mark in marks
     )
 

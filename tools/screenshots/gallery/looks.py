@@ -13,7 +13,7 @@ from qwendesk.widgets.theme_keeper import ThemeKeeper, app_theme
 _THEMES: Final = ("dark", "light", "contrast-dark", "contrast-light")
 _HEIGHTS: Final = {1920: 1080, 1280: 800, 960: 720, 900: 640, 560: 720}
 """Width of the window in logical pixels: its height."""
-_SCALES: Final = ("1", "1.5")
+_SCALES: Final = ("1", "1.5", "2")
 
 
 class Look(msgspec.Struct, frozen=True):
@@ -48,7 +48,7 @@ class LookTheme(ThemeKeeper):
 
 
 ALL_LOOKS: Final = (
-    *(Look(theme, width, scale) for scale, width, theme in product(_SCALES, (1280, 960, 560), ("dark", "light"))),
+    *(Look(theme, width, scale) for scale, width, theme in product(_SCALES[:2], (1280, 960, 560), ("dark", "light"))),
     Look("dark", 1920, "1"),
     Look("contrast-dark", 1280, "1"),
     Look("contrast-light", 1280, "1"),

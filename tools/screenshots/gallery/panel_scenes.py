@@ -8,12 +8,13 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit, QMenu, QPlainTextEdit, QPushButton, QToolButton
 
 from qwendesk.core.options import LoadOptions
+from qwendesk.engines.view.load_options.options_sheet import OptionsSheet
 from tests.fakes.answer_stream import ScriptedAnswer
 from tests.fakes.gaming_pc import OPTIONS, REPORT
 from tools.hollow_model import write_hollow
 from tools.screenshots.gallery import texts
 from tools.screenshots.gallery.room import Room
-from tools.screenshots.stage import settle
+from tools.screenshots.stage import settle, until
 
 _SMALL_CONTEXT = 70
 
@@ -91,10 +92,11 @@ async def inspector(room: Room) -> None:
     room.service.new_chat()
 
 
-def _search_options(room: Room, query: str) -> None:
-    """Open the sheet with all load options, and search it."""
+async def _search_options(room: Room, query: str) -> None:
+    """Open the sheet with all load options, which makes its rows in short steps, and search it."""
     room.parts.navigation.inspector_asked.emit("load")
     room.parts.chats.load_tab.page().show_options()
+    await until(lambda: all(sheet.is_complete for sheet in room.window.findChildren(OptionsSheet)))
     field = room.find("options.search")
     if isinstance(field, QLineEdit):
         field.setText(query)

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -21,6 +21,7 @@ from qwendesk.meters.services import MeterSource
 from qwendesk.services import Doubles
 from qwendesk.widgets.actions import ActionId, installed
 from tests.fakes.answer_stream import ScriptedAnswer
+from tests.fakes.bench import FakeBenchClient
 from tests.fakes.engine import FakeEngineClient, decide_by_default
 from tests.fakes.gaming_pc import CARD, ENGINE, OPTIONS, REPORT, GamingPc, estimated, reader_of
 from tools.screenshots.gallery.looks import Look
@@ -61,13 +62,14 @@ class Room:
         """Where scenes write what the window reads, in a home folder that is thrown away."""
         self.files.mkdir(exist_ok=True)
         self.pc, self.client = GamingPc(has_card=has_gpu), HeldEngine(has_gpu=has_gpu)
-        self.pc.engine = self.client
+        self.pc.engine, self.bench_client = self.client, FakeBenchClient()
         self.parts: Parts = build(
             self.client,
             decide=decide_by_default,
             doubles=Doubles(
                 meters=MeterSource(reader=reader_of(self.pc), estimate_load=estimated, platform="win32"),
                 make_client=FakeEngineClient,
+                make_bench_client=lambda: self.bench_client,
             ),
         )
         ram_bytes = (64 if has_gpu else 8) * GIB
@@ -158,7 +160,9 @@ class Room:
         for look in self.looks:
             look.apply(self.window)
             await settle()
-            place()
+            placing = place()
+            if isinstance(placing, Awaitable):
+                await placing
             if not isinstance(self.window.focusWidget(), QPlainTextEdit) and not self._popups():
                 self.window.setFocus()  # no ring around a control that nobody chose
             await settle()

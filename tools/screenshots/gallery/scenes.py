@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 
 from tools.screenshots.gallery import (
+    bench_scenes,
     chat_scenes,
     failure_scenes,
     models_scenes,
@@ -45,6 +46,8 @@ SCENES: Final[Mapping[str, Scene]] = {
     "hub": Scene(models_scenes.hugging_face),
     "downloads": Scene(models_scenes.downloads),
     "engine": Scene(window_scenes.engine),
+    "why": Scene(bench_scenes.why),
+    "bench": Scene(bench_scenes.bench),
     "server": Scene(server_scenes.this_pc_serves),
     "tools": Scene(tool_scenes.tools),
     "settings": Scene(window_scenes.settings),

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QWidget
 from qwendesk.chat.service import ChatService
 from qwendesk.core.citations import Citation, Source, citations_of, mentions
 from qwendesk.core.messages import ToolStep
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import join_list, tr
 from qwendesk.widgets.tasks import window_tasks
 from qwendesk.widgets.theme import Theme
 
@@ -93,7 +93,7 @@ class SourceOpener(QObject):
 
     def _place_of(self, turn_id: int, number: int) -> str:
         citation = self._citation(turn_id, number)
-        return f"{citation.path}, {place_text(citation)}" if citation is not None else ""
+        return join_list((citation.path, place_text(citation))) if citation is not None else ""
 
     async def _open(self, turn_id: int, number: int) -> None:
         citation = self._citation(turn_id, number)

@@ -20,6 +20,7 @@ from qwendesk.widgets import drag_and_drop
 from qwendesk.widgets.buttons import ChevronButton, IconButton, TextButton, describe
 from qwendesk.widgets.display_texts import document_text, encoding_text, picture_text, share_text
 from qwendesk.widgets.popups import Menu
+from qwendesk.widgets.text_layout import ElidedLabel
 
 # Length of the longer side of the image sent to the model, in pixels; 0 for the original size.
 SIZES = {"original": 0, "large": 1536, "medium": 1024, "small": 512}
@@ -44,9 +45,7 @@ class AttachmentCard(QFrame):
         self.name = f"composer.attachment.{number}"
         self.setProperty("kind", "attachment")
         self.setObjectName(self.name)
-        self.cost = QLabel()
-        self.cost.setProperty("kind", "small")
-        self.cost.setObjectName(f"{self.name}.cost")
+        self.cost = ElidedLabel(f"{self.name}.cost", kind="small")
         self._remove = IconButton("close", size=14, side=26)
         describe(self._remove, f"{self.name}.remove", tr("Remove {0}", name), shortcut="Del")
         self._remove.clicked.connect(self.removed)
@@ -78,7 +77,7 @@ class AttachmentCard(QFrame):
     def accept_count(self, tokens: int, text: str) -> None:
         self.tokens, self.refusal = tokens, ""
         self.cost.setText(text)
-        self.cost.setToolTip("")
+        self.cost.setToolTip(text)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if isinstance(event, QKeyEvent) and event.type() in (QEvent.Type.KeyPress, QEvent.Type.ShortcutOverride):

@@ -247,15 +247,15 @@ class Composer(QFrame):
         elided = self.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, current_theme().px(width))
         return elided.replace("&", "&&")
 
-    def show_notice(self, sentence: str, actions: tuple[NoticeAction, ...] = ()) -> None:
+    def show_notice(self, sentence: str, actions: tuple[NoticeAction, ...] = (), *, warns: bool = True) -> None:
         """Show a notice above the text until the text changes or is sent; "" hides it."""
-        self._notice.show_sentence(sentence, actions)
+        self._notice.show_sentence(sentence, actions, warns=warns)
 
     def show_remark(self, sentence: str) -> None:
         """Show a sentence above the text for some seconds, unless a notice is there, which is more important."""
         if self.notice in ("", self._remark):
             self._remark = sentence
-            self.show_notice(sentence)
+            self.show_notice(sentence, warns=False)
             self._remark_timer.start()
 
     def _hide_remark(self) -> None:

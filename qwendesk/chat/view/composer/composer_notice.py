@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from qwendesk.core.translation import tr
-from qwendesk.widgets.buttons import TextButton, describe
+from qwendesk.widgets.buttons import TextButton, describe, restyle
 from qwendesk.widgets.layouts import FlowLayout
 
 # Load the model used last, choose the mmproj file, skip the older half of the chat, load a longer context, stop the
@@ -58,9 +58,10 @@ class ComposerNotice(QWidget):
     def sentence(self) -> str:
         return self._words.text()
 
-    def show_sentence(self, sentence: str, actions: tuple[NoticeAction, ...]) -> None:
-        """Show a sentence with buttons for `actions`; "" hides the notice."""
+    def show_sentence(self, sentence: str, actions: tuple[NoticeAction, ...], *, warns: bool) -> None:
+        """Show a sentence with buttons for `actions`, in amber if it warns; "" hides the notice."""
         self._words.setText(sentence)
+        restyle(self._words, "kind", "notice" if warns else "number")
         for action, button in self._buttons.items():
             button.setVisible(action in actions)
         self._row.setVisible(bool(actions))

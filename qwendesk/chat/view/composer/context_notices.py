@@ -77,7 +77,7 @@ class ContextNotices(QObject):
         actions = self._actions()
         advice = tr("Make room, then continue.") if actions else tr("Start a new chat to continue.")
         self._full_sentence = join_sentences(sentence, advice)
-        self._composer.show_notice(self._full_sentence, actions)
+        self._composer.show_notice(self._full_sentence, actions, warns=False)  # the meter bar says it in red
 
     def _actions(self) -> tuple[NoticeAction, ...]:
         """Return what makes room: skip turns if there are several, and a longer context if the model allows one."""
@@ -98,7 +98,7 @@ class ContextNotices(QObject):
                 "Your next message is sent without the {0} oldest questions and their answers. Nothing is deleted.",
                 n_skipped,
             )
-            self._composer.show_notice(sentence)
+            self._composer.show_notice(sentence, warns=False)
 
 
 # The text is counted when nothing was typed for this long, and not at all if it has more characters than this.

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QWidget
 
 from qwendesk.core.folder_state import FolderState
 from qwendesk.core.number_format import show_count
-from qwendesk.core.translation import tr, tr_n
+from qwendesk.core.translation import join_list, tr, tr_n
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.layouts import FlowLayout
 
@@ -27,7 +27,7 @@ def folder_text(name: str, state: FolderState | None) -> str:
         case "ready":
             files = tr_n("{1}: {0} file", "{1}: {0} files", state.n_files, name)
             missing = tr_n("{0} can't be read", "{0} can't be read", state.n_problems)
-            return f"{files}, {missing}" if state.n_problems else files
+            return join_list((files, missing)) if state.n_problems else files
 
 
 def has_problem(state: FolderState) -> bool:

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QPoint, Qt, Signal
-from PySide6.QtGui import QMouseEvent
-from PySide6.QtWidgets import QFrame, QWidget
+from PySide6.QtCore import QPoint, QSize, Qt, Signal
+from PySide6.QtGui import QMouseEvent, QPaintEvent
+from PySide6.QtWidgets import QFrame, QStyle, QStyleOptionButton, QWidget
 
 from qwendesk.chat.view.composer.folder_strip import folder_text
 from qwendesk.core.chats import ChatSettings
@@ -15,7 +15,7 @@ from qwendesk.core.tool_context import ToolChoice
 from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import TextButton, describe, restyle
 from qwendesk.widgets.controls import Switch
-from qwendesk.widgets.kit import STRETCH, IconLabel, button, column, label, paragraph, row, rule
+from qwendesk.widgets.kit import STRETCH, IconLabel, button, column, label, may_shrink, paragraph, row, rule
 from qwendesk.widgets.layouts import steady_scroll_area, widget_with
 from qwendesk.widgets.popups import Popover
 from qwendesk.widgets.tab_order import focus_next
@@ -236,6 +236,29 @@ class ToolRow(QFrame):
             self.switch.click()
 
 
+class FolderLink(TextButton):
+    """The name of a folder and how far it is read, elided if the menu has less room: the switches need theirs."""
+
+    def __init__(self) -> None:
+        super().__init__(kind="size")
+        self._is_painting = False
+        may_shrink(self)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(1, super().minimumSizeHint().height())
+
+    def initStyleOption(self, option: QStyleOptionButton) -> None:
+        super().initStyleOption(option)
+        if self._is_painting:  # a hint of the size needs the whole text
+            room = self.style().subElementRect(QStyle.SubElement.SE_PushButtonContents, option, self).width()
+            option.text = self.fontMetrics().elidedText(option.text, Qt.TextElideMode.ElideMiddle, room)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        self._is_painting = True
+        super().paintEvent(event)
+        self._is_painting = False
+
+
 class FilesRow(ToolRow):
     """The tools that read files, with the folders in which they may, or with a way to a model that can read them."""
 
@@ -246,7 +269,7 @@ class FilesRow(ToolRow):
     def __init__(self, choice: ToolChoice) -> None:
         super().__init__(choice, tr("Ask my files"), "strong")
         self.setProperty("first", "true")
-        self._folders: dict[str, TextButton] = {}
+        self._folders: dict[str, FolderLink] = {}
         tip = tr("Let the model read a folder…")
         self._choose = button(tr("Choose…"), "composer.tools.pick", said=tip, tip=tip)
         self._choose.clicked.connect(self.folder_asked)
@@ -270,7 +293,8 @@ class FilesRow(ToolRow):
             old.deleteLater()
         for folder in folders:
             if folder not in self._folders:
-                made = self._folders[folder] = button("", f"composer.tools.folder.{folder}", kind="size", tip=folder)
+                made = self._folders[folder] = FolderLink()
+                describe(made, f"composer.tools.folder.{folder}", folder)
                 made.clicked.connect(lambda _checked=False, folder=folder: self.folder_opened.emit(folder))
                 self.texts.addWidget(made, 0, Qt.AlignmentFlag.AlignLeft)
             text = f"{folder_text(Path(folder).name or folder, states.get(folder))}…"

@@ -12,6 +12,7 @@ from qwendesk.chat.chat_list import ChatListService
 from qwendesk.chat.view.sidebar.chat_model import Heading
 from qwendesk.core.chats import ChatSummary
 from qwendesk.core.translation import tr, tr_n
+from qwendesk.widgets.actions import keys_text
 from qwendesk.widgets.buttons import IconButton, TextButton, describe
 from qwendesk.widgets.popups import Menu
 
@@ -216,7 +217,7 @@ def _add_folders(
 
 def _add(menu: Menu, name: str, text: str, run: Callable[[], object], shortcut: str = "") -> QAction:
     # A single "&" would underline the letter after it.
-    action = menu.addAction(text.replace("&", "&&") + (f"\t{shortcut}" if shortcut else ""))
+    action = menu.addAction(text.replace("&", "&&") + (f"\t{keys_text(shortcut)}" if shortcut else ""))
     action.setObjectName(f"chats.menu.{name}")
     action.triggered.connect(lambda _checked=False: run())
     return action

@@ -274,10 +274,10 @@ def device_names(plan: Plan) -> Mapping[str, str]:
 
 
 def amount_text(device: DevicePlan) -> str:
-    """Return a text such as "22.1 GB of 23.0 GB"."""
+    """Return a text such as "22.1 GB of the free 23.0 GB": what the plan takes of what other programs leave to it."""
     if device.budget_bytes is None:
         return show_bytes(device.total_bytes)
-    return tr("{0} of {1}", show_bytes(device.total_bytes), show_bytes(device.budget_bytes))
+    return tr("{0} of the free {1}", show_bytes(device.total_bytes), show_bytes(device.budget_bytes))
 
 
 def fit_text(device: DevicePlan) -> tuple[str, str]:

@@ -45,7 +45,7 @@ _ENTRIES: tuple[Entry, ...] = (
 N_OPTIONS = len(_ENTRIES)
 # Groups that aren't sections.
 _ALL, _CHANGED = "", "changed"
-_WIDTH, _HEIGHT, _GROUPS_WIDTH = 960, 672, 184
+_WIDTH, _HEIGHT, _GROUPS_WIDTH, _IN_GROUP = 960, 672, 184, 10
 # Least width of the window in pixels that stays visible around the sheet.
 _EDGE = 60
 # Least width in pixels, at the normal text size, of a table beside the groups, and of one whose editors are beside
@@ -82,7 +82,9 @@ class OptionsSheet(Dialog):
         self._pages.addWidget(self._table)
         self._pages.addWidget(widget_with(column(self._command, STRETCH, margins=(MARGIN, 8, MARGIN, 8))))
         self._groups = self._make_groups()
-        body = row(self._groups, self._pages, spacing=0)
+        # The names of the groups begin below the title.
+        self._groups_box = widget_with(column(self._groups, margins=(MARGIN - _IN_GROUP, 8, 0, 8)))
+        body = row(self._groups_box, self._pages, spacing=0)
         body.setStretch(1, 1)
         content = column(self._make_head(title), rule(), body, rule(), self._make_foot(), spacing=0)
         content.setStretch(2, 1)
@@ -108,11 +110,12 @@ class OptionsSheet(Dialog):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         theme = current_theme()
-        has_groups = self.width() - theme.px(_GROUPS_WIDTH) >= theme.px(_LEAST_TABLE) + 2 * MARGIN
+        groups_width = theme.px(_GROUPS_WIDTH) + MARGIN - _IN_GROUP
+        has_groups = self.width() - groups_width >= theme.px(_LEAST_TABLE) + 2 * MARGIN
         if not has_groups:
             self._groups.setCurrentRow(0)
-        self._groups.setVisible(has_groups)
-        table_width = self.width() - (theme.px(_GROUPS_WIDTH) if has_groups else 0) - 2 * MARGIN
+        self._groups_box.setVisible(has_groups)
+        table_width = self.width() - (groups_width if has_groups else 0) - 2 * MARGIN
         self._titles.setVisible(table_width >= theme.px(_LEAST_COLUMNS))
 
     def _make_head(self, title: str) -> QWidget:
@@ -150,7 +153,7 @@ class OptionsSheet(Dialog):
                 kind="small", name=f"options.count.{group.lower().split(' ')[0] or 'all'}"
             )
             words = label(name, wraps=True)
-            line = row(words, count, margins=(10, 6, 10, 6))
+            line = row(words, count, margins=(_IN_GROUP, 6, _IN_GROUP, 6))
             line.setStretch(0, 1)
             holder = widget_with(line)
             width = current_theme().px(_GROUPS_WIDTH) - 24
