@@ -38,7 +38,7 @@ _TEXTS: Mapping[ImageErrorKind, tuple[str, str]] = MappingProxyType(
             mark('"{0}" is {1}, but picture files can be at most {2}. Choose a smaller file.'),
         ),
         "not_an_image": (
-            mark("Unknown picture format"),
+            mark("Unknown format"),
             mark(
                 "QwenDesk can't open \"{0}\": it isn't a PNG, JPEG, WebP, AVIF, GIF, TIFF or BMP picture. "
                 "Save it as one."

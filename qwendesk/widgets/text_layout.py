@@ -102,9 +102,11 @@ class ElidedLabel(QLabel):
     def shown(self) -> str:
         """The text as it is drawn, elided if necessary."""
         room, text = self.contentsRect().width(), self.text()
-        while self._by_part and " · " in text and self.fontMetrics().horizontalAdvance(text) > room:
+        shown = self.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, room)
+        while self._by_part and " · " in text and shown != text:
             text = text.rpartition(" · ")[0]
-        return self.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, room)
+            shown = self.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, room)
+        return shown
 
     def paintEvent(self, event: QPaintEvent) -> None:
         shown = self.shown

@@ -8,7 +8,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QPixmap
 from PySide6.QtWidgets import QApplication, QLabel, QToolTip, QWidget
 
-from qwendesk.widgets.text_layout import WrappingLabel
+from qwendesk.widgets.text_layout import ElidedLabel, WrappingLabel
 from qwendesk.widgets.theme_keeper import ThemeKeeper
 
 
@@ -50,3 +50,16 @@ def test_labels_with_colours_of_our_own_are_rich(keeper: ThemeKeeper) -> None:
     label.setProperty("rich", True)
     label.ensurePolished()
     assert label.textFormat() is Qt.TextFormat.RichText
+
+
+def test_last_parts_of_a_text_are_left_out_before_a_name_is_cut(keeper: ThemeKeeper) -> None:
+    label = ElidedLabel("machine", by_part=True)
+    label.setText("RTX 3090 with 24 GB · 64 GB RAM")
+    label.ensurePolished()
+    metrics = label.fontMetrics()
+    label.resize(metrics.horizontalAdvance(label.text()) + 2, 20)
+    assert label.shown == label.text()
+    label.resize(metrics.horizontalAdvance(label.text()) - 2, 20)
+    assert label.shown == "RTX 3090 with 24 GB"
+    label.resize(metrics.horizontalAdvance("RTX 3090 with 24 GB") - 2, 20)
+    assert "…" in label.shown

@@ -212,5 +212,5 @@ def _cells(record: QualityRecord) -> tuple[str, ...]:
     return (
         model, text, cache, perplexity,
         f"{show_decimal(found.mean, 5)} ± {show_decimal(found.error, 5)}",
-        f"{show_decimal(100 * found.same_top, 2)} %",
+        tr("{0}%", show_decimal(100 * found.same_top, 2)),
     )  # fmt: skip

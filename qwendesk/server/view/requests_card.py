@@ -107,8 +107,8 @@ class RequestsCard(QFrame):
             return
         line = self._lines[0].stop.sizeHint().height() + 1 + 2 * _LINE_GAP
         most = self._heads[0].sizeHint().height() + _LINES_AT_ONCE * line
-        width = self.width() - 2 * PADDING
-        self._area.setFixedHeight(min(most, self._grid.totalHeightForWidth(width)))
+        wanted = self._grid.totalHeightForWidth(self.width() - 2 * PADDING)  # -1 before a line wraps
+        self._area.setFixedHeight(min(most, wanted if wanted >= 0 else self._grid.totalSizeHint().height()))
 
     def _add_head(self) -> None:
         texts = (tr("Program"), tr("Time"), tr("Prompt"), tr("Read"), tr("Written"), tr("Speed"), tr("State"))
@@ -249,5 +249,5 @@ def summary_text(requests: Sequence[ServedRequest]) -> str:
     parts += [tr_n("{0} waiting", "{0} waiting", waiting)] if waiting else []
     if prompt:
         share = 100 * sum(each.reused_tokens for each in requests) / prompt
-        parts.append(tr("{0} % of the prompts reused", show_decimal(share, 1)))
+        parts.append(tr("{0}% of the prompts reused", show_decimal(share, 1)))
     return " · ".join(parts)

@@ -12,6 +12,7 @@ from qwendesk.chat.view.composer.folder_strip import folder_text
 from qwendesk.core import paths
 from qwendesk.core.folder_state import FolderState
 from qwendesk.toolbox.knowledge import folder_indexes, index_update
+from qwendesk.widgets.controls import Switch
 from tests.chat.view.test_tools import choose, load
 from tests.window_desk import Desk
 
@@ -44,6 +45,21 @@ async def test_folder_is_read_at_once_and_says_how_much_it_has(desk: Desk, folde
     assert desk.is_shown(f"composer.folder.{folder}")
     await desk.until(lambda: shown(desk, folder) == "papers: 2 files")
     assert in_menu(desk, folder) == "papers: 2 files…"
+
+
+@pytest.fixture
+def long_name(folder: Path) -> Path:
+    return folder.rename(folder.with_name("a folder " * 20 + "end"))
+
+
+async def test_folder_with_a_long_name_pushes_no_switch_out_of_the_menu(desk: Desk, long_name: Path) -> None:
+    await load(desk)
+    pick(desk, long_name)
+    menu = desk.open_tools()
+    for switch in menu.findChildren(Switch):
+        right = switch.mapTo(menu, switch.rect().topRight()).x()
+        assert right < menu.width(), switch.objectName()
+    menu.close()
 
 
 async def test_dropped_folder_is_one_to_read_in(desk: Desk, folder: Path) -> None:

@@ -145,9 +145,9 @@ def needle(path: Path) -> None:
     ("make", "title"),
     [
         (cut_in_half, "Picture not readable"),
-        (text_named_png, "Unknown picture format"),
-        (of_a_phone, "Unknown picture format"),
-        (empty, "Unknown picture format"),
+        (text_named_png, "Unknown format"),
+        (of_a_phone, "Unknown format"),
+        (empty, "Unknown format"),
         (gigapixel_header, "Picture too large"),
         (deep, "Picture too large"),
         (needle, "Picture too narrow"),

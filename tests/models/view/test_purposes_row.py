@@ -11,7 +11,10 @@ from qwendesk.core.units import GIB
 from qwendesk.models.offers import Offers
 from qwendesk.models.purposes import PURPOSES
 from qwendesk.models.view.offer_row import OfferRow
+from qwendesk.models.view.purpose_tiles import PurposeTile
 from qwendesk.widgets.tab_order import tab_stops_in
+from qwendesk.widgets.theme_keeper import ThemeKeeper
+from tests.app.test_languages import settle
 from tests.fakes.engine import FakeEngineClient
 from tests.window_desk import Desk
 
@@ -112,3 +115,16 @@ async def test_nothing_is_recommended_if_nothing_fits(make_desk: Callable[[], De
         assert checked(desk) == [purpose]
         assert hero_cards(desk) == []
     assert len(offers_of(desk).for_purpose) == len(offers_of(desk).offers) > 0
+
+
+@pytest.mark.parametrize("scale", [1.0, 1.5])
+async def test_no_title_is_cut_in_a_narrow_window(desk: Desk, keeper: ThemeKeeper, scale: float) -> None:
+    desk.window.resize(900, 640)
+    keeper.set_text_scale(scale)
+    await settle()
+
+    tiles = [desk.find(f"models.purpose.{each}", PurposeTile) for each in PURPOSES]
+
+    assert all(each.width() >= each.least_width for each in tiles)
+    assert (len({each.y() for each in tiles}) == 1) == (scale == 1.0), "two rows where one would cut a title"
+    keeper.set_text_scale(1.0)

@@ -70,7 +70,7 @@ def store_image_data(data: bytes, incognito_images: IncognitoImages | None) -> I
             sentence = tr(
                 "QwenDesk can't read the pasted picture. Copy it again, or save it as a PNG file and attach that."
             )
-            raise BadRequest(tr("Unknown picture format"), sentence) from error
+            raise BadRequest(tr("Unknown format"), sentence) from error
         raise
     if incognito_images is not None:
         return incognito_images.add(data, f"pasted.{ending}")
