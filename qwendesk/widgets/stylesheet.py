@@ -128,7 +128,7 @@ QLabel[chip="plain"] { color: @text_dim; background: @chip_plain; }
 QLabel[chip] { border-radius: 8px; padding: @s3 8px; font-size: @12; font-weight: 600; }
 QLabel[chip][small="true"] { padding: 1px 8px; }
 QLabel[kind="fit"][chip="good"], QLabel[kind="fit"][chip="bad"], QLabel[kind="fit"][chip="plain"] {
-    background: transparent; padding: @s3 0px; font-weight: 400;
+    background: transparent; padding: 0px; font-weight: 400;
 }
 QLabel[kind="fit"][chip="bad"] { color: @text_dim; }
 

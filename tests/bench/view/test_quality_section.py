@@ -75,7 +75,7 @@ async def test_a_saved_base_is_what_the_next_run_compares_with(desk: BenchDesk, 
     await run(desk, lambda: "compared with best.qdbase" in texts(desk))
     desk.bench_client.score = TextScore(n_chunks=20, n_tokens=5100, perplexity=6.7, error=0.04, divergence=DIVERGENCE)
 
-    await run(desk, lambda: {"0.00360 ± 0.00040", "98.00 %", "wiki.txt, 20 × 512"} <= set(cells(desk)))
+    await run(desk, lambda: {"0.00360 ± 0.00040", "98.00%", "wiki.txt, 20 × 512"} <= set(cells(desk)))
 
     first, second = desk.bench_client.scored
     assert (first.path, first.save_base, first.base) == (str(text), str(base), "")
