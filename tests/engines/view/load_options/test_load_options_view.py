@@ -132,7 +132,7 @@ async def test_the_memory_card_follows_the_reserve(desk: InspectorDesk, model: P
     desk.slide("inspector.load.models.reserve_gb.slider", 8)
     assert desk.parts.services.settings.options.reserve_gb == 8
     await desk.estimated(amount)
-    assert desk.text_of("inspector.memory.0.amount").endswith("of 16.0 GB")
+    assert desk.text_of("inspector.memory.0.amount").endswith("of the free 16.0 GB")
     assert desk.is_shown("inspector.load.reload"), "less fits, so other options would be loaded"
 
 
