@@ -38,7 +38,7 @@ from tools.screenshots.stage import find, save, settle, until
 
 _WINDOW = (1080, 720)
 _README_WINDOW = (1280, 800)
-_INSPECTOR_HEIGHT = 846
+_INSPECTOR_HEIGHT = 872
 _COMMAND = "llama-server -hf unsloth/Qwen3.5-35B-A3B-GGUF:Q4_K_M -c 65536 --n-cpu-moe 16 -ctk q8_0 -ctv q8_0 --jinja"
 
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from PySide6.QtCore import QEvent, QMimeData, QObject, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QPushButton, QTextBrowser, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QTextBrowser, QWidget
 
 from qwendesk.engine.state import Phase
 from qwendesk.widgets.theme_keeper import ThemeKeeper
@@ -365,3 +365,13 @@ async def test_page_shortcuts_move_the_focus_to_the_page(desk: Desk) -> None:
         assert not desk.window.top_bar.isAncestorOf(focus)
     desk.press(Qt.Key.Key_1, Qt.KeyboardModifier.ControlModifier)
     assert desk.composer_text.hasFocus()
+
+
+async def test_only_what_warns_is_amber(desk: Desk) -> None:
+    composer = desk.window.chat_page.composer
+    words = desk.find("composer.notice", QLabel)
+
+    composer.show_remark("Branch created.")
+    assert words.property("kind") == "number"
+    composer.show_notice("gone.png could not be found.")
+    assert words.property("kind") == "notice"

@@ -3,7 +3,7 @@
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from qwendesk.core.devices import SegmentKind
+from qwendesk.core.devices import SegmentKind, short_card_name
 from qwendesk.core.plan import DevicePlan
 from qwendesk.core.translation import join_list, join_sentences, tr
 from qwendesk.engines.pending_load import PendingLoad
@@ -55,7 +55,7 @@ class MemoryCard(QWidget):
         for index, shown in enumerate(self._rows):
             shown.setVisible(index < len(devices))
             if index < len(devices):
-                shown.show_device(devices[index], names[devices[index].name])
+                shown.show_device(devices[index], short_card_name(names[devices[index].name]))
         parts = [part for device in devices for part in load_text.segments(device) if part.n_bytes]
         self._legend.show_kinds({part.kind for part in parts} - {"free"})
         speed = load_text.speed_text(pending) if plan is not None else ""
