@@ -172,6 +172,8 @@ class AttachmentLoader(QObject):
     async def _attach_all(self, files: Sequence[str | DraftFile | ImagePart], message: object, *, ask: bool) -> None:
         problems: list[str] = []
         lacks_vision = False
+        if not self._warning:
+            self._composer.show_notice("")
         for file in files:
             try:
                 if isinstance(file, ImagePart):
@@ -186,8 +188,9 @@ class AttachmentLoader(QObject):
                 lacks_vision = True
         if lacks_vision:
             self.refuses_pictures()
-        elif problems or not self._warning:
-            self._composer.show_notice(join_sentences(*problems))
+        elif problems:
+            # A folder that was refused has its sentence there already.
+            self._composer.show_notice(join_sentences(self._composer.notice, *problems))
 
     async def _attach(self, file: DraftFile, message: object, *, ask: bool) -> None:
         """Attach one file. Files of a draft (`ask` is False) need no dialog and are never refused."""
