@@ -15,8 +15,8 @@ from qwendesk.app.window.tray import missing_tray_remark
 from qwendesk.chat.chat_state import ChatEvent, PromptProcessed, TextAdded
 from qwendesk.chat.reopen_guard import MayReopen, always
 from qwendesk.chat.view.wiring import ChatToolServices, ChatView, LoadTabServices
+from qwendesk.core.conversation import Answer
 from qwendesk.core.owner import Owner
-from qwendesk.core.stats import AnswerStats
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import EngineClient
 from qwendesk.engines.engine_choice import EngineChoiceService
@@ -316,8 +316,8 @@ class Parts(Owner):
         self.window.show_page("models")
         self.models_page.page().show_tab(tab)
 
-    def _show_why(self, stats: AnswerStats) -> None:
-        self.services.meters.why.show(stats)
+    def _show_why(self, answer: Answer) -> None:
+        self.services.meters.why.show(answer)
         self.window.go_to("engine")
         self.engine_page.page().show_card("why")
 

@@ -7,6 +7,7 @@ from collections import deque
 import msgspec
 import psutil
 
+from qwendesk.core.conversation import Answer
 from qwendesk.core.failures import EngineExit, LoadFailure
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.observed import Observed
@@ -26,7 +27,7 @@ from qwendesk.hardware.ram_modules import has_one_channel, modules_here
 from qwendesk.hardware.speed_estimate import FAST, SLOW, token_rates
 from qwendesk.hardware.token_reads import TokenReads, token_reads
 from qwendesk.meters.why import Circumstances, Why, explain
-from qwendesk.meters.why_text import why_sentence
+from qwendesk.meters.why_text import other_answer_note, why_sentence
 
 # Answers that can be explained later than at once, the latest ones of the loaded model.
 _N_KEPT = 100
@@ -42,6 +43,8 @@ class WhyState(msgspec.Struct, frozen=True, kw_only=True):
     is_measuring: bool = False
     problem: str = ""
     """Why this PC couldn't be measured; "" if it could, or wasn't."""
+    note: str = ""
+    """Why the answer that the user asked about isn't the explained one; "" if it is, or if nobody asked."""
 
 
 class WhyService(Owner):
@@ -78,11 +81,16 @@ class WhyService(Owner):
         why = self._why(stats)
         return why_sentence(why) if why is not None else ""
 
-    def show(self, stats: AnswerStats) -> None:
-        """Show the explanation of this answer; if that isn't known any more, the one of the last answer stays."""
-        why = self._why(stats)
-        if why is not None and why is not self.state.value.why:
-            self._change(why=why, problem="")
+    def show(self, answer: Answer) -> None:
+        """Show the explanation of this answer. If it isn't known, the last answer's stays, with a note that says so."""
+        why, shown = self._why(answer.stats), self.state.value.why
+        if why is not None:
+            self._change(why=why, note="", problem="" if why is not shown else self.state.value.problem)
+        elif answer.stats.timing.engine_s > 0:
+            loaded = self._report.title if self._report is not None else ""
+            self._change(note=other_answer_note(answer.model, loaded, has_shown=shown is not None))
+        else:
+            self._change(note="")
 
     def _why(self, stats: AnswerStats) -> Why | None:
         return next((why for why in reversed(self._kept) if why.circumstances.stats.timing == stats.timing), None)
@@ -119,7 +127,7 @@ class WhyService(Owner):
         why = explain(found)
         if why is not None:
             self._kept.append(why)
-            self._change(why=why)
+            self._change(why=why, note="")
 
     def _change(self, **changes: object) -> None:
         self.state.set(msgspec.structs.replace(self.state.value, **changes))

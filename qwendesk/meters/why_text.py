@@ -37,6 +37,21 @@ def why_sentence(why: Why) -> str:
     )  # fmt: skip
 
 
+def other_answer_note(model: str, loaded: str, *, has_shown: bool) -> str:
+    """Return why the answer that the user asked about isn't explained.
+
+    `model` gave that answer ("" if unknown), `loaded` is the loaded model ("" if there is none), and `has_shown` tells
+    whether an answer of it is explained in place of the other one.
+    """
+    if model in ("", loaded):
+        if has_shown:
+            return tr("This is another answer. The one you clicked is too short, or older than the last load.")
+        return tr("The answer you clicked is too short to be explained, or older than the last load.")
+    if has_shown:
+        return tr("This is the last answer of {0}. Load {1} and ask again to see why it has its speed.", loaded, model)
+    return tr("The answer you clicked is from {0}. Load it and ask again to see why it has its speed.", model)
+
+
 def why_rows(why: Why) -> tuple[WhyRow, ...]:
     """Return a token's time by cause, then its sum, then the limit of this PC if that was measured."""
     time, reads, stream = why.time, why.circumstances.reads, why.circumstances.stream

@@ -23,7 +23,7 @@ class Navigation(QObject):
     models_tab_asked = Signal(str)
     """Show a tab of the Models page."""
     why_asked = Signal(object)
-    """Show why an answer was as fast as it was, by its AnswerStats."""
+    """Show why an Answer was as fast as it was."""
     bench_section_asked = Signal(str)
     """Show a section of the Bench page: "speed", "tune", "compare", "quality" or "pc"."""
     model_search_asked = Signal(str)

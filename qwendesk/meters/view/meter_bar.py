@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLay
 from qwendesk.core.conversation import Answer
 from qwendesk.core.devices import Segment
 from qwendesk.core.plan import Comparison
-from qwendesk.core.stats import AnswerStats
 from qwendesk.core.translation import tr
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.hardware.snapshot import GpuReading
@@ -111,7 +110,7 @@ class MeterBar(QFrame):
         self.history.show_above(self.gpus if self._has_several else self.memory)
 
     def _ask_why(self) -> None:
-        self._navigation.why_asked.emit(self._answer.stats if self._answer is not None else AnswerStats())
+        self._navigation.why_asked.emit(self._answer or Answer())
 
     @property
     def _has_several(self) -> bool:

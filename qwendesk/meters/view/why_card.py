@@ -8,7 +8,7 @@ from qwendesk.meters.why_service import WhyService, WhyState
 from qwendesk.meters.why_text import WhyRow, why_rows, why_sentence
 from qwendesk.widgets.bind import bind
 from qwendesk.widgets.buttons import TextButton, describe
-from qwendesk.widgets.kit import PADDING
+from qwendesk.widgets.kit import PADDING, paragraph
 from qwendesk.widgets.tasks import window_tasks
 
 
@@ -34,6 +34,7 @@ class WhyCard(QFrame):
         self._sentence.setObjectName("why.sentence")
         self._sentence.setWordWrap(True)
         self._sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._note = paragraph(kind="small", name="why.note")
         head = QHBoxLayout()
         head.addWidget(heading, 1)
         head.addWidget(self._measure)
@@ -47,12 +48,15 @@ class WhyCard(QFrame):
         column.setContentsMargins(PADDING, PADDING, PADDING, PADDING)
         column.setSpacing(8)
         column.addLayout(head)
+        column.addWidget(self._note)
         column.addWidget(self._sentence)
         column.addLayout(self._grid)
         self.setFocusProxy(self._measure)
         bind(self, service.state, self._show)
 
     def _show(self, state: WhyState) -> None:
+        self._note.setText(state.note)
+        self._note.setVisible(bool(state.note))
         self._sentence.setText(_words(state))
         self._measure.setEnabled(state.why is not None and not state.is_measuring)
         rows = why_rows(state.why) if state.why is not None else ()

@@ -1,10 +1,15 @@
 """Why an answer was as fast as it was, in the window: the card of the Engine page, and the details of the answer."""
 
+import shutil
+from pathlib import Path
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton
 
+from qwendesk.core import paths
+from qwendesk.core.options import LoadOptions
 from qwendesk.core.stats import AnswerTiming
 from qwendesk.core.translation import tr
 from qwendesk.engine.protocol import RequestFailed, Stream
@@ -84,6 +89,43 @@ async def test_the_speed_of_an_earlier_answer_is_explained_by_that_answer(desk: 
 
     assert "choosing the next token" in sentence
     assert desk.text_of("why.sentence") == sentence
+
+
+async def test_an_answer_of_another_model_is_not_taken_for_one_of_the_loaded_model(desk: Desk, tmp_path: Path) -> None:
+    await answered(desk, AnswerTiming(engine_s=0.95))
+    desk.window.show_page("chat")
+    other = shutil.copyfile(paths.demo_model(), tmp_path / "Other-9B-Q4_K_M.gguf")
+    await desk.parts.engine.load(LoadOptions(model=str(other)))
+
+    desk.click("thread.stats.1")
+    desk.click("thread.details.why")
+
+    note = "The answer you clicked is from Built-in demo. Load it and ask again to see why it has its speed."
+    assert desk.text_of("why.note") == note
+    await answered(desk, AnswerTiming(engine_s=0.94))
+    assert not desk.is_shown("why.note"), "the answer that came is the explained one"
+    desk.window.show_page("chat")
+    desk.click("thread.stats.1")
+    desk.click("thread.details.why")
+    note = "This is the last answer of Other-9B. Load Built-in demo and ask again to see why it has its speed."
+    assert desk.text_of("why.note") == note
+    assert desk.text_of("why.sentence") == SENTENCE
+
+
+async def test_an_answer_that_is_too_short_is_not_taken_for_the_explained_one(desk: Desk) -> None:
+    await answered(desk, AnswerTiming(engine_s=0.95))
+    desk.client.answers.append(ScriptedAnswer(text="Yes. It is.", timing=AnswerTiming(engine_s=0.9)))
+    desk.window.show_page("chat")
+    await desk.ask("Is it?")
+
+    desk.click("thread.stats.2")
+    desk.click("thread.details.why")
+
+    assert "The one you clicked is too short" in desk.text_of("why.note")
+    desk.window.show_page("chat")
+    desk.click("thread.stats.1")
+    desk.click("thread.details.why")
+    assert not desk.is_shown("why.note")
 
 
 async def test_the_state_in_the_bar_leads_to_the_engine_page_and_looks_like_it(desk: Desk) -> None:

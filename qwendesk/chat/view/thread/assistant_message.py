@@ -333,7 +333,7 @@ class AssistantMessage(QWidget):
             self._add(note, at=self._column.count() - 1)  # above the footer
         if self._chip is not None:
             self._chip.speed_reason = lambda: intents.speed_reason(turn.answer.stats)
-            self._chip.why_asked.connect(lambda: intents.why_asked.emit(turn.answer.stats))
+            self._chip.why_asked.connect(lambda: intents.why_asked.emit(turn.answer))
         actions = MessageActions(turn, "answer", intents, self)
         footer.insertWidget(0, actions)
         actions.show()

@@ -98,7 +98,7 @@ class TurnIntents(QObject):
     """An answer started or ended. Actions that change the chat are disabled in between."""
 
     why_asked = Signal(object)
-    """The user wants to know why an answer was as fast as it was; carries its AnswerStats."""
+    """The user wants to know why an answer was as fast as it was; carries the Answer."""
 
     turns_changed = Signal()
     """Turns were replaced or removed. Another answer may be the last one."""
