@@ -172,8 +172,7 @@ class AttachmentLoader(QObject):
     async def _attach_all(self, files: Sequence[str | DraftFile | ImagePart], message: object, *, ask: bool) -> None:
         problems: list[str] = []
         lacks_vision = False
-        if not self._warning:
-            self._composer.show_notice("")
+        self._composer.show_notice(self._warning, ("length",) if self._warning else ())
         for file in files:
             try:
                 if isinstance(file, ImagePart):
