@@ -16,8 +16,8 @@ READING_TOK_S = _READ_WORDS_PER_S / _WORDS_PER_TOKEN
 _WITHOUT_WORDS = ("zh", "ja", "th", "lo", "km", "my")
 # Speeds in tokens per second at which the next word begins.
 _OK, _FAST, _VERY_FAST = 10, 25, 60
-FAST_LEVEL = 3
-"""The `speed_level` from which a speed is called fast."""
+SLOW_LEVEL, FAST_LEVEL = 1, 3
+"""The `speed_level` that is called slow, and that from which a speed is called fast."""
 
 
 def speed_level(tok_s: float) -> int:

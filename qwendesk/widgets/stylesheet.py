@@ -138,7 +138,7 @@ QPushButton:hover { background: @card_hover; }
 QPushButton:pressed { background: @pressed; }
 QPushButton:focus, QToolButton:focus { border: 1px solid @focus; }
 QPushButton:disabled { background: transparent; color: @text_off; }
-QPushButton::menu-indicator { image: none; width: 0px; }
+QPushButton::menu-indicator, QToolButton::menu-indicator { image: none; width: 0px; }
 
 QPushButton[kind="primary"] { background: @fill; color: @on_fill; border: 1px solid @fill; font-weight: 600; }
 QPushButton[big="true"] { padding: @s7 24px; font-size: @14; min-height: @h24; }

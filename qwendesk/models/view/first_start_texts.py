@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from qwendesk.core.everyday_units import pages_text, reading_text, speed_word
+from qwendesk.core.everyday_units import SLOW_LEVEL, pages_text, reading_text, speed_level, speed_word
 from qwendesk.core.translation import join_list, join_sentences, tr, tr_n
 from qwendesk.core.units import show_bytes, show_rate, show_tokens
 from qwendesk.hub.download_queue import DownloadItem
@@ -125,6 +125,8 @@ def speed_fact(tok_s: float) -> tuple[str, str]:
     """Return a word for the speed on this PC, 0 if unknown, and what it means with its figure."""
     if not tok_s:
         return tr("Speed"), tr("not known before a try")
+    if speed_level(tok_s) == SLOW_LEVEL:  # as fast as one reads, but an answer may think for 2,000 tokens before
+        return speed_word(tok_s), tr("{0} tok/s, thinking takes minutes", show_rate(tok_s))
     return speed_word(tok_s), tr("{0} tok/s, {1}", show_rate(tok_s), reading_text(tok_s))
 
 

@@ -50,6 +50,7 @@ class MyModels(QWidget):
         self.setObjectName("models.my")
         self._empty = NoModels()
         self._empty.folder_asked.connect(self.choose_folder)
+        self._empty.file_asked.connect(navigation.model_file_asked)
         self._empty.offers_asked.connect(lambda: navigation.models_tab_asked.emit("pc"))
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -245,6 +246,7 @@ class NoModels(QWidget):
     """Shown instead of the list while there are no models."""
 
     folder_asked = Signal()
+    file_asked = Signal()
     offers_asked = Signal()
 
     def __init__(self) -> None:
@@ -269,8 +271,12 @@ class NoModels(QWidget):
             folder, "models.my.empty.folder", tr("Add folder…"), tr("Use the models in a folder without copying them")
         )
         folder.clicked.connect(self.folder_asked)
+        file = TextButton(tr("Open a file…"))
+        describe(file, "models.my.empty.file", tr("Open a file…"), tr("Any Qwen3.5, 3.6 or 3.8 GGUF file on this PC"))
+        file.clicked.connect(self.file_asked)
         buttons = FlowLayout()
         buttons.addWidget(folder)
+        buttons.addWidget(file)
         buttons.addWidget(offers)
         searched = QWidget()
         searched.setObjectName("models.my.empty.searched")
@@ -296,7 +302,7 @@ class NoModels(QWidget):
         row.addStretch(1)
         row.addWidget(holder, 1000)
         row.addStretch(1)
-        self._actions_shown = (self._text, offers, folder, searched)
+        self._actions_shown = (self._text, offers, folder, file, searched)
 
     def show_looking(self, *, is_looking: bool) -> None:
         self._title.setText(tr("Searching for models…") if is_looking else tr("No models on this PC yet"))

@@ -6,7 +6,8 @@ from threading import Event
 from typing import Any
 
 import pytest
-from PySide6.QtWidgets import QPlainTextEdit
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QFileDialog, QPlainTextEdit, QToolButton
 
 from qwendesk.chat.view.composer.folder_strip import folder_text
 from qwendesk.core import paths
@@ -70,6 +71,19 @@ async def test_dropped_folder_is_one_to_read_in(desk: Desk, folder: Path) -> Non
     assert "search_files" in desk.parts.chat.settings.tools
     row = desk.window.chat_page.composer.attachments
     await desk.until(lambda: [each.name for each in row.documents] == ["note.txt"])
+
+
+async def test_the_paperclip_leads_to_files_and_to_a_folder(desk: Desk, folder: Path) -> None:
+    await load(desk)
+    menu = desk.find("composer.attach", QToolButton).menu()
+    assert [action.text() for action in menu.actions()] == ["Files…\tCtrl+O", "A folder…"]
+    desk.find("composer.attach.folder", QAction).trigger()
+    dialog = desk.find("composer.tools.dialog", QFileDialog)
+    dialog.fileSelected.emit(str(folder))
+    dialog.close()
+    await desk.until(lambda: desk.has(f"composer.folder.{folder}") and shown(desk, folder) == "papers: 2 files")
+    desk.find("composer.attach.files", QAction).trigger()
+    desk.find("composer.attach_dialog", QFileDialog).close()
 
 
 async def test_reading_is_counted(desk: Desk, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

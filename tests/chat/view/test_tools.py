@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QAction
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QLabel, QPushButton, QWidget
 
@@ -124,7 +125,7 @@ async def test_demo_offers_the_tools_that_it_can_use_and_those_that_are_on(desk:
 
 
 async def test_demo_says_why_it_cannot_read_a_folder(desk: Desk, tmp_path: Path) -> None:
-    """Dropped, or asked for by the command that the palette finds: the reason, and the way to another model."""
+    """Dropped, or asked for at the paperclip or by the palette: the reason, and the way to another model."""
     desk.client.report = msgspec.structs.replace(DEMO_REPORT, template=TEMPLATE)
     assert isinstance(await desk.parts.engine.load_demo(), LoadReport)
     composer = desk.window.chat_page.composer
@@ -133,8 +134,10 @@ async def test_demo_says_why_it_cannot_read_a_folder(desk: Desk, tmp_path: Path)
     composer.show_notice("")
     commands = installed(desk.window)
     found = ranked("folder", {key: action.text() for key, action in commands.items()}, ())
-    commands[found[0]].trigger()
-    assert "demo can't read folders" in composer.notice
+    for asked_by in (commands[found[0]], desk.find("composer.attach.folder", QAction)):
+        composer.show_notice("")
+        asked_by.trigger()
+        assert "demo can't read folders" in composer.notice
     assert desk.parts.chat.settings == ChatSettings(), "nothing is switched on that would do nothing"
     asked: list[str] = []
     desk.window.chat_page.offers_asked.connect(lambda: asked.append("offers"))

@@ -19,6 +19,7 @@ from qwendesk.hardware.snapshot_reader import SnapshotReader
 from qwendesk.hub.library_places import HostEnvironment
 from qwendesk.meters.services import MeterSource
 from qwendesk.models.library_service import free_on_drive
+from qwendesk.models.view.first_start_texts import speed_fact
 from qwendesk.services import Doubles
 from qwendesk.widgets.actions import installed
 from qwendesk.widgets.theme_keeper import ThemeKeeper
@@ -340,3 +341,8 @@ async def test_old_chat_without_a_model_offers_the_recommended_one(
     assert not get.isHidden()
     every.click()
     assert asked == ["pc"]
+
+
+def test_a_slow_speed_is_not_praised_for_being_faster_than_reading() -> None:
+    assert speed_fact(9.5) == ("Slow", "9.5 tok/s, thinking takes minutes")
+    assert speed_fact(14.0) == ("OK", "14 tok/s, 3 times as fast as you read")

@@ -82,6 +82,7 @@ async def test_empty_list_offers_a_folder_first_and_shows_the_searched_ones(desk
     await desk.until(lambda: desk.is_shown("models.my.empty.folder"))
     add, offers = desk.find("models.my.empty.folder"), desk.find("models.my.empty.offers")
     await desk.until(lambda: add.width() > 0 and add.geometry().right() < offers.x())
+    assert desk.find("models.my.empty.file").isVisible()
     (folder,) = desk.model_home.models.folders.models
     assert desk.text("models.my.empty.place.0") == f"{folder} (QwenDesk)"
 

@@ -30,7 +30,7 @@ from qwendesk.core.input_files import open_regular
 from qwendesk.core.json_decoding import whole_characters
 from qwendesk.core.messages import DocumentPart, ImagePart
 from qwendesk.core.number_format import show_count
-from qwendesk.core.paths import cache_folder
+from qwendesk.core.paths import cache_folder, is_demo
 from qwendesk.core.translation import join_sentences, tr, tr_n
 from qwendesk.engine.protocol import LoadReport, PictureCost, RequestFailed
 from qwendesk.widgets.display_texts import no_vision_text
@@ -190,6 +190,12 @@ class AttachmentLoader(QObject):
         elif problems:
             # A folder that was refused has its sentence there already.
             self._composer.show_notice(join_sentences(self._composer.notice, *problems))
+        elif ask and self._composer.attachments.documents and not self._composer.notice and self._is_demo:
+            self._composer.show_notice(tr("The built-in demo can't read documents. A larger model can."), ("models",))
+
+    @property
+    def _is_demo(self) -> bool:
+        return self._report is not None and is_demo(self._report.options.model)
 
     async def _attach(self, file: DraftFile, message: object, *, ask: bool) -> None:
         """Attach one file. Files of a draft (`ask` is False) need no dialog and are never refused."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QGuiApplication, QIcon
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
 
 from qwendesk.chat.view.composer.attachments import Attachments, AttachmentShelf
 from qwendesk.chat.view.composer.composer_notice import ComposerNotice, NoticeAction, PreparingNote
@@ -55,6 +55,8 @@ class Composer(QFrame):
     effort_chosen = Signal(str)
     """A value of the reasoning effort, "auto" for the chat template's default."""
     attach_asked = Signal()
+    folder_asked = Signal()
+    """The user wants the model to read a folder."""
     pasted = Signal(object)
     """A PastedContent to attach."""
 
@@ -317,7 +319,8 @@ class Composer(QFrame):
         describe(
             attach, "composer.attach", tr("Attach pictures, clips or documents"), shortcut=COMMANDS["attach"].shortcut
         )
-        attach.clicked.connect(self.attach_asked)
+        attach.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        attach.setMenu(self._attach_menu())
         self._thinking = TextButton(kind="pill", icon_name="thought", role="text", size=16)
         self._thinking.setCheckable(True)
         self._thinking.clicked.connect(self.thinking_toggled)
@@ -376,6 +379,21 @@ class Composer(QFrame):
         row.addWidget(self._answer_now)
         row.addWidget(self._send, 0, Qt.AlignmentFlag.AlignRight)
         return row
+
+    def _attach_menu(self) -> Menu:
+        menu = Menu(self)
+        menu.setObjectName("composer.menu.attach")
+        menu.setToolTipsVisible(True)
+        # The keys are text here: the shortcut is the window's own.
+        files = menu.addAction(tr("Files…") + "\t" + COMMANDS["attach"].shortcut)
+        files.setObjectName("composer.attach.files")
+        files.setToolTip(tr("Attach pictures, clips or documents"))
+        files.triggered.connect(self.attach_asked)
+        folder = menu.addAction(tr("A folder…"))
+        folder.setObjectName("composer.attach.folder")
+        folder.setToolTip(tr("The model answers from its files, with sources"))
+        folder.triggered.connect(self.folder_asked)
+        return menu
 
     def _style_menu(self) -> Menu:
         menu = self._styles_menu = Menu(self)

@@ -39,6 +39,7 @@ class ToolPicker(QObject):
         choice = composer.tools.choice
         choice.chosen.connect(lambda names: self._change(tools=tuple(names)))
         choice.folder_asked.connect(self.ask_for_folder)
+        composer.folder_asked.connect(self.ask_for_folder)
         choice.opened.connect(self.obstacles_asked)
         bind_field(self, chat.state, lambda state: state.settings, self._show)
 

@@ -13,7 +13,7 @@ from qwendesk.chat.view.thread.document_chip import DocumentChip, DocumentViewer
 from qwendesk.core.chats import DraftFile
 from qwendesk.core.messages import DocumentPart
 from qwendesk.core.units import MIB
-from qwendesk.engine.protocol import Measure
+from qwendesk.engine.protocol import LoadReport, Measure
 from qwendesk.widgets.theme_keeper import ThemeKeeper
 from tests.chat.documents.test_document_reader import pdf
 from tests.fakes.engine import DEMO_REPORT, FakeEngineClient, ScriptedAnswer
@@ -190,3 +190,14 @@ async def test_a_short_question_shows_the_whole_name_of_its_document(desk: Desk,
     chip = desk.find("thread.document.1", DocumentChip)
     await desk.until(lambda: chip.width() >= chip.sizeHint().width())
     assert chip.shown.strip().startswith("notes.txt · 159 lines")
+
+
+async def test_with_the_demo_a_document_is_attached_and_what_reads_it_is_said(desk: Desk, tmp_path: Path) -> None:
+    assert isinstance(await desk.parts.engine.load_demo(), LoadReport)
+    note = tmp_path / "note.txt"
+    note.write_text("words")
+    desk.drop(note)
+    composer = desk.window.chat_page.composer
+    await desk.until(lambda: "demo can't read documents" in composer.notice)
+    assert [each.name for each in composer.attachments.documents] == ["note.txt"]
+    assert desk.is_shown("composer.models")
