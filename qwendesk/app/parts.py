@@ -25,6 +25,7 @@ from qwendesk.engines.view.gpu_engine_notices import GpuEngineNotices
 from qwendesk.games.view.game_notice import GameNotice
 from qwendesk.help.view.guide_opener import GuideOpener
 from qwendesk.meters.view.spill_banner import SpillBanner
+from qwendesk.meters.why_text import OptionChange
 from qwendesk.models.view.folder_watcher import build_library_watch
 from qwendesk.models.view.model_actions import ModelActions
 from qwendesk.models.view.picker_opener import PickerOpener
@@ -227,7 +228,9 @@ class Parts(Owner):
         page.add_command(app.pending_load, app.chat.options, app.outgrown.state, compared)
         meters = app.meters.service.state
         page.add_card(MemoryPicture(app.engine.observed, meters))
-        page.add_card(WhyCard(app.meters.why))
+        why = WhyCard(app.meters.why)
+        why.change_asked.connect(self._change_options)
+        page.add_card(why)
         if app.installed is not None:
             page.add_card(EngineUpdateCard(app.installed.updates, app.installed.switch))
         bind_field(page, meters, lambda state: state.spill is not None, page.show_spill)
@@ -320,6 +323,16 @@ class Parts(Owner):
         self.services.meters.why.show(answer)
         self.window.go_to("engine")
         self.engine_page.page().show_card("why")
+
+    def _change_options(self, change: OptionChange) -> None:
+        """Set options of the loaded model, and show them where the model is reloaded with them."""
+        pending = self.services.pending_load
+        if change.load_options:
+            pending.show_loaded()
+            pending.change(change.load_options)
+            self.navigation.option_asked.emit(next(iter(change.load_options)))
+        else:
+            self.navigation.inspector_asked.emit("sampling")
 
     def _show_bench_section(self, section: str) -> None:
         self.window.go_to("bench")

@@ -16,6 +16,31 @@ class WhyRow(msgspec.Struct, frozen=True):
     note: str = ""
 
 
+class OptionChange(msgspec.Struct, frozen=True):
+    """What the sentence of `why_sentence` tells the user to set."""
+
+    text: str
+    """The text of the button that does it."""
+    load_options: dict[str, int | str] = {}
+    """New values by the key of the load option; empty if it is about options of sampling."""
+
+
+def option_change(why: Why) -> OptionChange | None:
+    """Return the options to change against the costliest cause; None if no option helps."""
+    match why.findings[0].cause if why.findings else "":
+        case "too_many_threads":
+            return OptionChange(tr("Set to 0"), {"n_threads": 0})
+        case "not_in_memory":
+            return OptionChange(tr("Set to mlock"), {"load_mode": "mlock"})
+        case "drafts_lose":
+            return OptionChange(tr("Turn off"), {"speculative": "off"})
+        case "f32_cache":
+            return OptionChange(tr("Set to F16"), {"type_k": "f16", "type_v": "f16"})
+        case "sampling":
+            return OptionChange(tr("Show options"))
+    return None
+
+
 def why_sentence(why: Why) -> str:
     """Return the costliest cause with what to change, or that the answer was as fast as it should be."""
     if why.findings:

@@ -6,11 +6,12 @@ import msgspec
 import pytest
 
 from qwendesk.core.benchmarks import Attention, Matrix, StreamSpeed
-from qwendesk.core.options import DecidedOptions
+from qwendesk.core.option_rules import with_changes
+from qwendesk.core.options import DecidedOptions, LoadOptions
 from qwendesk.core.stats import AnswerStats, AnswerTiming
 from qwendesk.hardware.token_reads import TokenReads
-from qwendesk.meters.why import Circumstances, Why, explain
-from qwendesk.meters.why_text import why_rows, why_sentence
+from qwendesk.meters.why import Cause, Circumstances, LostTime, Why, explain
+from qwendesk.meters.why_text import option_change, why_rows, why_sentence
 
 RUNS = msgspec.json.decode(Path(__file__).with_name("why_runs.json").read_bytes(), type=dict[str, Circumstances])
 """What the rules saw of real answers: `python -m bench.why causes --record FILE` on a virtual PC with two cores."""
@@ -30,6 +31,25 @@ def test_nothing_is_named_on_a_healthy_run() -> None:
     assert why is not None
     assert why.findings == ()
     assert why_sentence(why).startswith("As fast as it should be")
+
+
+@pytest.mark.parametrize(
+    ("cause", "key", "value"),
+    [
+        ("too_many_threads", "n_threads", 0),
+        ("not_in_memory", "load_mode", "mlock"),
+        ("drafts_lose", "speculative", "off"),
+        ("f32_cache", "type_v", "f16"),
+    ],
+)
+def test_the_option_that_a_sentence_names_can_be_set(cause: Cause, key: str, value: object) -> None:
+    why = explain(RUNS[cause])
+    assert why is not None
+
+    change = option_change(msgspec.structs.replace(why, findings=(LostTime(cause, 1.0),)))
+
+    assert change is not None
+    assert getattr(with_changes(LoadOptions(model="a.gguf"), change.load_options), key) == value
 
 
 def test_all_planted_causes_were_recorded() -> None:

@@ -1,19 +1,22 @@
 """The card "Why this speed?" of the Engine page: the last answer's time by cause, and what to change first."""
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout
 
 from qwendesk.core.translation import tr
 from qwendesk.meters.why_service import WhyService, WhyState
-from qwendesk.meters.why_text import WhyRow, why_rows, why_sentence
+from qwendesk.meters.why_text import OptionChange, WhyRow, option_change, why_rows, why_sentence
 from qwendesk.widgets.bind import bind
 from qwendesk.widgets.buttons import TextButton, describe
-from qwendesk.widgets.kit import PADDING, paragraph
+from qwendesk.widgets.kit import PADDING, STRETCH, button, paragraph, row
 from qwendesk.widgets.tasks import window_tasks
 
 
 class WhyCard(QFrame):
     """Explains the last answer of the loaded model."""
+
+    change_asked = Signal(object)
+    """The user wants what the sentence says: an OptionChange."""
 
     def __init__(self, service: WhyService) -> None:
         super().__init__()
@@ -30,6 +33,8 @@ class WhyCard(QFrame):
             tr("Measure what this PC could do: a few seconds, while nothing else runs"),
         )
         self._measure.clicked.connect(lambda: self._tasks.start(service.measure()))
+        self._change = button("", "why.change")
+        self._change.clicked.connect(self._on_change)
         self._sentence = QLabel()
         self._sentence.setObjectName("why.sentence")
         self._sentence.setWordWrap(True)
@@ -50,6 +55,7 @@ class WhyCard(QFrame):
         column.addLayout(head)
         column.addWidget(self._note)
         column.addWidget(self._sentence)
+        column.addLayout(row(self._change, STRETCH))
         column.addLayout(self._grid)
         self.setFocusProxy(self._measure)
         bind(self, service.state, self._show)
@@ -59,14 +65,28 @@ class WhyCard(QFrame):
         self._note.setVisible(bool(state.note))
         self._sentence.setText(_words(state))
         self._measure.setEnabled(state.why is not None and not state.is_measuring)
+        self._show_change(option_change(state.why) if state.why is not None and not state.problem else None)
         rows = why_rows(state.why) if state.why is not None else ()
         while len(self._rows) < len(rows):
             self._add_row()
         for index, labels in enumerate(self._rows):
-            row = rows[index] if index < len(rows) else None
-            for label, text in zip(labels, _texts(row), strict=True):
+            shown = rows[index] if index < len(rows) else None
+            for label, text in zip(labels, _texts(shown), strict=True):
                 label.setText(text)
-                label.setVisible(row is not None)
+                label.setVisible(shown is not None)
+
+    def _show_change(self, change: OptionChange | None) -> None:
+        self._change.setVisible(change is not None)
+        if change is not None:
+            self._change.setText(change.text)
+            for_model = tr("Set it for this model. Takes effect when you reload the model.")
+            tip = for_model if change.load_options else tr("Open the sampling options")
+            describe(self._change, "why.change", change.text, tip)
+
+    def _on_change(self) -> None:
+        why = self._service.state.value.why
+        if why is not None:
+            self.change_asked.emit(option_change(why))
 
     def _add_row(self) -> None:
         labels = QLabel(), QLabel(), QLabel()
@@ -89,5 +109,5 @@ def _words(state: WhyState) -> str:
     return why_sentence(state.why)
 
 
-def _texts(row: WhyRow | None) -> tuple[str, str, str]:
-    return (row.name, tr("{0} ms", row.ms), row.note) if row is not None else ("", "", "")
+def _texts(shown: WhyRow | None) -> tuple[str, str, str]:
+    return (shown.name, tr("{0} ms", shown.ms), shown.note) if shown is not None else ("", "", "")

@@ -128,6 +128,35 @@ async def test_an_answer_that_is_too_short_is_not_taken_for_the_explained_one(de
     assert not desk.is_shown("why.note")
 
 
+async def test_the_option_that_the_sentence_names_is_set_by_a_button(desk: Desk) -> None:
+    await answered(desk, AnswerTiming(engine_s=0.95, drafts_lost_s=0.3))
+    assert desk.text_of("why.sentence").endswith("Turn Token drafts off for this model.")
+
+    desk.click("why.change")
+
+    pending = desk.parts.services.pending_load.pending
+    assert pending.requested is not None
+    assert pending.requested.speculative == "off"
+    assert pending.needs_reload
+    await desk.until(lambda: desk.is_shown("options.drafts.speculative"))
+    assert desk.find("options.reload", QAbstractButton).isEnabled(), "this is where it is reloaded"
+
+
+async def test_an_option_of_sampling_is_shown(desk: Desk) -> None:
+    await answered(desk, AnswerTiming(engine_s=0.5, sampling_s=0.45))
+
+    desk.click("why.change")
+
+    assert desk.window.page == "chat"
+    assert desk.is_shown("inspector.sampling")
+
+
+async def test_where_no_option_helps_there_is_no_button(desk: Desk) -> None:
+    await answered(desk, AnswerTiming(engine_s=0.95))
+
+    assert not desk.is_shown("why.change")
+
+
 async def test_the_state_in_the_bar_leads_to_the_engine_page_and_looks_like_it(desk: Desk) -> None:
     await desk.ask("Hi")
     for name in ("meter.state", "meter.speed", "meter.context"):
