@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton
+from PySide6.QtWidgets import QAbstractButton, QLabel
 
 from qwendesk.core import paths
 from qwendesk.core.options import LoadOptions
@@ -69,6 +69,8 @@ async def test_a_click_on_the_speed_leads_to_why_this_speed(desk: Desk) -> None:
     desk.click("thread.stats.1")
     assert desk.text_of("thread.details.figures").startswith("Answer: 41 tokens")
     assert desk.text_of("thread.details.reason") == SENTENCE
+    figures = desk.find("thread.details.figures", QLabel)
+    assert figures.height() >= figures.heightForWidth(figures.width()), "the last line isn't cut off"
     link = desk.find("thread.details.why", QAbstractButton)
     assert link.hasFocus()
     QTest.keyClick(link, Qt.Key.Key_Space)

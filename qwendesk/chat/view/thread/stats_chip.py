@@ -102,7 +102,8 @@ class AnswerDetails(Popover):
 
     def show_at(self, chip: QWidget) -> None:
         """Show it below `chip`, or above it if the window ends there."""
-        self.setFixedHeight(self._column.heightForWidth(_WIDTH))
+        self.ensurePolished()
+        self.setFixedHeight(self.heightForWidth(_WIDTH))  # with the frame, which the layout alone leaves out
         place = chip.mapToGlobal(QPoint(chip.width() - _WIDTH, chip.height() + _GAP))
         window = chip.window()
         if place.y() + self.height() > window.mapToGlobal(QPoint(0, window.height())).y():
