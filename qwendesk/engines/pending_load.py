@@ -91,6 +91,8 @@ class PendingLoad(msgspec.Struct, frozen=True, kw_only=True):
     """Path of the loaded model if it isn't that of `requested`."""
     needs_reload: bool = False
     """The model is loaded with options other than `requested`."""
+    is_loading: bool = False
+    """The model of `requested` is being loaded, or unloaded to be loaded again."""
     is_waiting: bool = False
     """A reload is waiting for the end of the current answer."""
     is_asking: bool = False
@@ -161,6 +163,8 @@ class PendingLoadService:
         self._automatic: dict[str, LoadOptions] = {}
         """Options with the vision file and chat template that each model has without the user's changes."""
         self._report: LoadReport | None = None
+        self._reloading = ""
+        """Path of the model that `reload` is loading; "" while it isn't."""
         self._is_plan_stale = False
         self._plan_task: asyncio.Task[None] | None = None
         self._repo_task: asyncio.Task[None] | None = None
@@ -264,12 +268,16 @@ class PendingLoadService:
         self._change(is_waiting=True)
         try:
             await self._idle()
+            requested = self.pending.requested
+            if requested is None or requested.model != model or self.pending.conflicts:
+                return None  # the user has loaded another model or caused a conflict meanwhile
+            self._reloading = model
+            self._change(is_waiting=False, is_loading=True)
+            return await self._engine.load(requested)
         finally:
+            self._reloading = ""
             self._change(is_waiting=False)
-        requested = self.pending.requested
-        if requested is None or requested.model != model or self.pending.conflicts:
-            return None  # the user has loaded another model or caused a conflict meanwhile
-        return await self._engine.load(requested)
+            self._show_loading()
 
     async def ask_engine(self) -> None:
         """Replace the estimates with exact numbers from an engine dry run, which takes about a second."""
@@ -313,10 +321,22 @@ class PendingLoadService:
         if state.report is not self._report:
             self._report = state.report
             self._set_options(self.pending.requested)
+        self._show_loading()
         if state.devices != self.pending.devices:
             self._change(devices=state.devices)
             if state.devices:
                 self._schedule_plan()
+
+    def _show_loading(self) -> None:
+        requested = self.pending.requested
+        is_loading = requested is not None and self._is_being_loaded(requested.model)
+        if is_loading != self.pending.is_loading:
+            self._change(is_loading=is_loading)
+
+    def _is_being_loaded(self, model: str) -> bool:
+        """Return whether a model is being loaded. Between the unload and the load, only `reload` knows it."""
+        state = self._engine.state
+        return model == self._reloading or (state.is_loading and model == state.model)
 
     def _show_served(self, state: EngineState) -> None:
         """Show nothing but the server of a model that isn't on this PC."""
@@ -368,6 +388,7 @@ class PendingLoadService:
             changed=frozenset(key for key in table(LoadOptions) if getattr(requested, key) != base[key]),
             conflicts=conflicts(requested, facts[0] if facts is not None else None),
             is_loaded=loaded == requested.model,
+            is_loading=self._is_being_loaded(requested.model),
             other_loaded=loaded if loaded != requested.model else "",
             problem="",
         )

@@ -27,6 +27,7 @@ from qwendesk.core.observed import Observed
 from qwendesk.core.presets import Style
 from qwendesk.core.tool_context import CallProgress, ConsentRequest, Decision
 from qwendesk.core.translation import tr
+from qwendesk.engine.protocol import LoadReport
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.hardware.ladder import StepDown
 from qwendesk.widgets.bind import bind, bind_field
@@ -63,6 +64,8 @@ class ChatPage(QWidget):
         super().__init__()
         self._chat, self._presets, self._tasks = chat, presets, window_tasks()
         self._engine = EngineState()
+        self._last_report: LoadReport | None = None
+        """The loaded model or the last one: the composer doesn't change while a model is being loaded."""
         self._banner_state = BannerState()
         self._first_start: QWidget | None = None
         self._last_model = ""
@@ -132,6 +135,7 @@ class ChatPage(QWidget):
     def show_engine(self, state: EngineState, retry: StepDown | None = None) -> None:
         """Show the engine's state; `retry` is the step to offer after a failed load."""
         self._engine = state
+        self._last_report = state.report or self._last_report
         self.attachments.show_report(state.report)
         self.context_notices.show_report(state.report)
         self._typed_tokens.show_report(state.report)
@@ -308,7 +312,8 @@ class ChatPage(QWidget):
         self.banner.chosen.connect(self._on_banner)
 
     def _show_settings(self, _settings: ChatSettings | None = None) -> None:
-        report, settings = self._engine.report, self._chat.settings
+        report, settings = self._last_report, self._chat.settings
+        self.composer.show_vision(can_see=report is None or report.can_see)
         self.welcome.show_tools(on=bool(settings.tools))
         self.composer.show_answer_now_reason(answer_now_reason(report))
         self.composer.show_thinking(on=self._chat.thinking, report=report, budget=thinking_budget(settings))

@@ -98,6 +98,20 @@ async def test_thinking_is_off_with_a_reason_when_the_model_cannot(
     assert "can't think" in desk.text_of("composer.notice")
 
 
+async def test_the_message_field_does_not_change_while_its_model_is_reloaded(
+    make_desk: Callable[[], Desk], client: FakeEngineClient
+) -> None:
+    client.report = msgspec.structs.replace(DEMO_REPORT, can_think=False, can_see=False)
+    desk = make_desk()
+    await desk.load_demo()
+    pill, looks = desk.find("composer.thinking", QPushButton), set[tuple[bool, str]]()
+    desk.parts.engine.subscribe(lambda _state: looks.add((pill.isEnabled(), desk.composer_text.placeholderText())))
+
+    await desk.parts.engine.reload()
+
+    assert looks == {(False, "Ask anything, or drop a PDF, text or code")}
+
+
 async def test_thinking_can_be_read_while_it_streams_and_folded_again(desk: Desk) -> None:
     desk.client.answers.append(ScriptedAnswer(reasoning=LONG_THOUGHT, text="Done.", tokens_per_second=200))
     desk.send("Think")

@@ -83,7 +83,6 @@ class AttachmentLoader(QObject):
         """Count the attachments again with the loaded model; None if none is loaded."""
         self._report = report
         self._clips.show_report(report)
-        self._composer.show_vision(can_see=report is None or report.can_see)
         if report is not None and report is not self._counted_with:
             self._counted_with = report
             self._composer.show_notice("")

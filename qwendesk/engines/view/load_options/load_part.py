@@ -96,7 +96,7 @@ class LoadPart(QWidget):
         verdict = load_text.verdict(pending, to_correct)
         self._verdict.show_verdict(verdict)
         self._reload.show_pending(pending, is_bad=verdict.is_bad)
-        self._undo.setVisible(pending.needs_reload and not pending.is_waiting)
+        self._undo.setVisible(pending.needs_reload and not pending.is_waiting and not pending.is_loading)
         is_needed = verdict.text or not self._reload.isHidden()
         self._foot.setVisible(pending.requested is not None and bool(is_needed))
 

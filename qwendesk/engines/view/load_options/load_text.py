@@ -347,6 +347,8 @@ def reload_text(pending: PendingLoad) -> str:
     """Return the text of the button that applies the options."""
     if pending.is_waiting:
         return tr("Waiting…")
+    if pending.is_loading:
+        return tr("Loading…")
     if not pending.is_loaded:
         return tr("Load")
     action = tr("Reload to apply")
@@ -400,8 +402,8 @@ def _speed_change(pending: PendingLoad) -> str:
 
 
 def unloaded_text(pending: PendingLoad) -> str:
-    """Return whose options are shown while that model isn't loaded; "" if it is, or if there is none."""
-    if pending.requested is None or pending.is_loaded:
+    """Return whose options are shown while that model isn't loaded; "" if it is, soon will be, or if there is none."""
+    if pending.requested is None or pending.is_loaded or pending.is_loading:
         return ""
     return tr(
         "Options for {0}, which isn't loaded. They're saved for its next load.", model_title(pending.requested.model)

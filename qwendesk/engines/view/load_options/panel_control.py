@@ -121,5 +121,6 @@ class ReloadButton(TextButton):
         text = load_text.reload_text(pending)
         self.setText(text)
         self.setAccessibleName(text)
-        self.setVisible(pending.needs_reload or not pending.is_loaded or pending.is_waiting)
-        self.setEnabled(not is_bad and not pending.is_waiting)
+        is_busy = pending.is_waiting or pending.is_loading
+        self.setVisible(pending.needs_reload or not pending.is_loaded or is_busy)
+        self.setEnabled(not is_bad and not is_busy)

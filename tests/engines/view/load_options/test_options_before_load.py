@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from PySide6.QtWidgets import QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QAbstractButton, QPlainTextEdit, QWidget
 
 from tests.engines.view.load_options.inspector_desk import InspectorDesk
 from tools.hollow_model import write_hollow
@@ -33,6 +33,31 @@ async def test_options_are_set_before_the_first_load(desk: InspectorDesk, model:
     await desk.until(lambda: desk.parts.engine.state.report is not None)
     assert [load.options.n_ctx for load in desk.loads] == [4096]
     assert not desk.is_shown("inspector.load.unloaded")
+
+
+async def test_nothing_can_be_pressed_or_called_unloaded_while_it_is_being_loaded(
+    desk: InspectorDesk, model: Path
+) -> None:
+    await prepared(desk, model)
+    shown: list[tuple[str, bool, bool]] = []
+    button = desk.find("inspector.load.reload", QAbstractButton)
+
+    def look(_pending: object) -> None:
+        if button.isVisible():
+            shown.append((button.text(), button.isEnabled(), desk.is_shown("inspector.load.unloaded")))
+
+    async def load() -> set[tuple[str, bool, bool]]:
+        shown.clear()
+        button.click()
+        await desk.until(lambda: not button.isVisible())
+        return set(shown)
+
+    desk.parts.services.pending_load.state.subscribe(look)
+    assert await load() == {("Waiting…", False, True), ("Loading…", False, False)}
+
+    desk.parts.services.pending_load.change({"n_ctx": 4096})
+    await desk.until(button.isEnabled)
+    assert await load() == {("Waiting…", False, False), ("Loading…", False, False)}, "when it is loaded again, too"
 
 
 async def test_options_set_before_a_load_are_used_by_every_later_load(desk: InspectorDesk, model: Path) -> None:
