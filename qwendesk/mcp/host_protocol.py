@@ -141,7 +141,7 @@ class RequestRefused(msgspec.Struct, frozen=True, tag="refused"):
     error: str
 
 
-EndReason = Literal["not_started", "not_connected", "closed", "flood", "too_large", "killed"]
+EndReason = Literal["not_started", "not_connected", "not_trusted", "closed", "flood", "too_large", "killed"]
 
 
 class Ended(msgspec.Struct, frozen=True, tag="ended"):

@@ -1,7 +1,6 @@
 """Server: one MCP server that is started when it is needed, watched, and stopped when it is idle."""
 
 import asyncio
-import re
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -205,8 +204,6 @@ class RunningMcpServer:
 
 _NO_PROGRAM = ("FileNotFoundError", "NotADirectoryError")
 _REFUSING = ("HTTP 401", "HTTP 403")
-# As Python writes it: what is wrong stands between this and the place in its source.
-_BAD_CERTIFICATE = re.compile(r"certificate verify failed: (.{1,200}?)(?: \(_ssl\.c|$)")
 
 
 def end_sentence(server: ServerConfig, ended: Ended) -> str:
@@ -214,6 +211,9 @@ def end_sentence(server: ServerConfig, ended: Ended) -> str:
     match ended.reason:
         case "not_started":
             return _not_started(server, ended.detail)
+        case "not_trusted":
+            wrong = ended.detail.rstrip(".")
+            return tr("The certificate of {0} isn't accepted: {1}. Nothing was sent there.", server.address, wrong)
         case "not_connected" if server.address:
             return _not_reached(server, ended.detail)
         case "not_connected" if not ended.detail:
@@ -258,8 +258,6 @@ def _not_reached(server: ServerConfig, detail: str) -> str:
             server.address,
             next(status for status in _REFUSING if status in detail),
         )
-    if found := _BAD_CERTIFICATE.search(detail):
-        return tr("The certificate of {0} isn't accepted: {1}. Nothing was sent there.", server.address, found[1])
     if not detail:
         return tr(
             "{0} closed the connection without answering as an MCP server. Check the address; it often ends with /mcp.",

@@ -1,6 +1,7 @@
 """Odd video files give the frames that they show at a time."""
 
 import struct
+import sys
 from pathlib import Path
 
 import pytest
@@ -75,7 +76,10 @@ def test_pixels_that_are_not_square_are_stretched(tmp_path: Path) -> None:
     "codec",
     [
         ("-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p10le"),
-        ("-c:v", "libx265", "-preset", "ultrafast", "-pix_fmt", "yuv420p10le", "-x265-params", "log-level=error"),
+        pytest.param(
+            ("-c:v", "libx265", "-preset", "ultrafast", "-pix_fmt", "yuv420p10le", "-x265-params", "log-level=error"),
+            marks=pytest.mark.skipif(sys.platform == "win32", reason="x265 divides by zero under Wine"),
+        ),
         (*H264, "-vf", "setfield=tff", "-flags", "+ilme+ildct"),
         ("-c:v", "ffv1",),
         ("-c:v", "mjpeg", "-q:v", "2", "-pix_fmt", "yuvj420p"),

@@ -3,6 +3,7 @@
 No time is measured: each of these inputs is refused, or read, for what it is. A test that takes minutes has failed.
 """
 
+import sys
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -174,6 +175,7 @@ def pdf_of(
     return b"%PDF-1.5\n" + written + b"trailer<</Size 99/Root 1 0 R>>\n%%EOF"
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Wine enforces no limit of memory")
 @case(HEAVY, Way.WINDOW, Way.CLI, report=FOUND, before="failed")
 def test_a_pdf_that_is_packed_twice_ends_with_a_sentence(tmp_path: Path) -> None:
     path = tmp_path / "packed.pdf"

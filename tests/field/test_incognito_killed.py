@@ -1,5 +1,6 @@
 """Nothing of an incognito chat is on the disk after the app was killed, whenever that was."""
 
+import contextlib
 import json
 import os
 import random
@@ -54,7 +55,8 @@ def killed_at(moment: str, folder: Path) -> tuple[Path, str, bytes]:
             family = psutil.Process(process.pid).children(recursive=True)
             process.kill()
             for each in family:
-                each.kill()
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    each.kill()
     psutil.wait_procs(family, timeout=60)
     return user, json.loads(said)["answer"], pixels
 

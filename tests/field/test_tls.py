@@ -1,7 +1,9 @@
 """Certificates that are wrong, have expired, aren't valid yet, or are renewed."""
 
+import re
 import shutil
 import ssl
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 import pytest_asyncio
 
 from qwendesk.core.app_options import AppOptions
+from qwendesk.core.certificate_errors import certificate_problem
 from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
 from qwendesk.engines.engine_service import EngineService
@@ -134,13 +137,29 @@ async def test_a_page_that_a_tool_reads(tmp_path: Path, wrong: str) -> None:
             await fetch(httpx2.URL(f"https://{PUBLIC}/"), web, ssl_context=trusting(certificate))
 
 
+@case(OF_OTHERS, Way.WINDOW, Way.CLI, Way.MCP, report="winerror.h of Windows and SecBase.h of macOS", before="failed")
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (0x800B0101, "has expired"), (-67818, "has expired"), (-67819, "isn't valid yet"),
+        (0x800B010F, "belongs to another address"), (-67602, "belongs to another address"),
+    ],
+)  # fmt: skip
+def test_numbers_of_windows_and_macos(code: int, words: str) -> None:
+    wrong = ssl.SSLCertVerificationError("certificate chain policy error")
+    wrong.verify_code = code
+    assert words in certificate_problem("example.com", wrong)
+
+
 @case(OF_OTHERS, Way.MCP, report=FOUND, before="failed")
 async def test_an_mcp_server(service: McpService, tmp_path: Path) -> None:
     with tls_server(make_certificate(tmp_path)) as port:
         address = f"https://127.0.0.1:{port}/mcp"
         await added(service, NewServer(ServerConfig(new_id(), "Other", address=address)))
-    assert problem(service) == (
-        f"The certificate of {address} isn't accepted: self-signed certificate. Nothing was sent there."
+    # Windows and macOS are asked about certificates there, and have words of their own.
+    wrong = "self-signed certificate" if sys.platform == "linux" else ".{5,}"
+    assert re.fullmatch(
+        f"The certificate of {re.escape(address)} isn't accepted: {wrong}. Nothing was sent there.", problem(service)
     )
 
 

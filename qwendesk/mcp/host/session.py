@@ -5,6 +5,7 @@ import collections
 import contextlib
 import json
 import os
+import ssl
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
@@ -29,6 +30,7 @@ from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
 import qwendesk
+from qwendesk.core.errors import causes
 from qwendesk.core.json_decoding import with_whole_escapes
 from qwendesk.mcp.host.offers import printable, prompt_answer, read_offer, resource_answer, shortened, tool_answer
 from qwendesk.mcp.host_protocol import (
@@ -354,6 +356,10 @@ class HostSession:
             error = error.exceptions[0]
         if isinstance(error, OSError) and not self._is_connected:
             self._end_reason = "not_started"
+        wrong = next((each for each in causes(error) if isinstance(each, ssl.SSLCertVerificationError)), None)
+        if wrong is not None and not self._is_connected:
+            self._end_reason = "not_trusted"
+            return wrong.verify_message
         if isinstance(error, MCPError):
             data = f" {json.dumps(error.data, ensure_ascii=False)}" if error.data else ""
             status = f" (HTTP {self._last.status})" if self._last.status >= 400 else ""
