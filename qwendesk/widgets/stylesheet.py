@@ -157,6 +157,7 @@ QPushButton[kind="link"] {
 }
 QPushButton[kind="link"]:hover { background: @hover; }
 QPushButton[kind="link"]:focus { border: 1px solid @focus; }
+QPushButton[kind="link"]:disabled { color: @text_off; }
 QPushButton[kind="tag"] {
     background: @chip_warn; color: @text_warn; border: 1px solid transparent; border-radius: 8px;
     padding: @s3 8px; font-size: @12; font-weight: 600;

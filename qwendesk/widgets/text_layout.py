@@ -57,6 +57,7 @@ def count_lines(field: QPlainTextEdit, most: int) -> int:
 
 def fit_height(field: QPlainTextEdit, *, least: int = 1, most: int, extra: int) -> None:
     """Make a field as tall as its lines, from `least` to `most`, plus `extra` pixels. It scrolls only above `most`."""
+    field.ensurePolished()  # the stylesheet sets the font, before the field is shown only if asked
     lines = count_lines(field, most)
     line_height = field.document().firstBlock().layout().lineAt(0).height()
     field.setFixedHeight(math.ceil(max(least, min(most, lines)) * line_height) + extra)

@@ -107,6 +107,8 @@ class TryCard(QFrame):
         tip = tr("Ask the server this question now, as a program would")
         self._run.setText(text)
         describe(self._run, "serve.try.test", text, tr("Stop the test") if is_running else tip)
+        # The button beside it stays where it is when the text gets shorter.
+        self._run.setMinimumWidth(max(self._run.minimumWidth(), self._run.sizeHint().width()))
         self._run.themed.show("stop" if is_running else "resume")
 
     def _on_copy(self) -> None:

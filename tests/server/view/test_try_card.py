@@ -1,8 +1,10 @@
 """Try it: the server turned on and asked with one click, and code to copy."""
 
+import asyncio
 import json
 
-from PySide6.QtWidgets import QApplication, QPlainTextEdit
+from PySide6.QtCore import QPoint
+from PySide6.QtWidgets import QApplication, QPlainTextEdit, QWidget
 
 from qwendesk.server.try_it import QUESTION
 from tests.fakes.answer_stream import ScriptedAnswer
@@ -39,6 +41,29 @@ async def test_code_hides_the_key_and_the_copy_has_it(desk: ServerDesk) -> None:
         assert copied.replace(key, "") == code(desk).replace(f"{key[:3]}••••••••{key[-4:]}", "")
         assert key in copied
     assert json.dumps(QUESTION) in code(desk).replace('\\"', '"')
+
+
+async def test_nothing_moves_when_the_server_is_turned_on(desk: ServerDesk) -> None:
+    def places() -> list[tuple[int, int]]:
+        window = desk.window
+        found = (desk.find(name, QWidget) for name in ("serve.try.copy", "serve.try.answer", "serve.key.copy"))
+        return [(each.mapTo(window, QPoint()).x(), each.mapTo(window, QPoint()).y()) for each in found]
+
+    before = places()
+    await desk.switch_on()
+    await desk.until(lambda: desk.text_of("serve.try.test") == "Test")
+    await asyncio.sleep(0)
+
+    assert places() == before
+
+
+async def test_the_key_of_a_server_that_is_off_looks_as_if_it_cannot_be_copied(desk: ServerDesk) -> None:
+    copy_address, copy_key = (desk.find(name, QWidget) for name in ("serve.openai.copy", "serve.key.copy"))
+    assert not copy_key.isEnabled()
+    assert copy_key.grab().toImage() != copy_address.grab().toImage()
+
+    await desk.switch_on()
+    assert copy_key.grab().toImage() == copy_address.grab().toImage()
 
 
 async def test_test_can_be_stopped(desk: ServerDesk) -> None:
