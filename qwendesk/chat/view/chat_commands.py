@@ -62,7 +62,11 @@ class ChatTransfer(QObject):
         except QwenDeskError as error:
             self._fail(error)
         else:
-            self._sidebar.show_message(tr_n("Exported {0} chat to {1}", "Exported {0} chats to {1}", count, path.name))
+            folder = path.parent.name or str(path.parent)
+            sentence = tr_n(
+                "Exported {0} chat to {1} in {2}", "Exported {0} chats to {1} in {2}", count, path.name, folder
+            )
+            self._sidebar.show_message(sentence, str(path.parent))
             self.recovered.emit(*self._failure)
 
     async def _import(self, paths: Sequence[Path]) -> None:

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QAction
+from PySide6.QtCore import Qt, QTimer, QUrl, Signal
+from PySide6.QtGui import QAction, QDesktopServices
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QWidget
 
 from qwendesk.chat.chat_list import ChatListService
@@ -14,6 +14,8 @@ from qwendesk.core.chats import ChatSummary
 from qwendesk.core.translation import tr, tr_n
 from qwendesk.widgets.actions import keys_text
 from qwendesk.widgets.buttons import IconButton, TextButton, describe
+from qwendesk.widgets.kit import STRETCH, column
+from qwendesk.widgets.kit import row as row_of
 from qwendesk.widgets.popups import Menu
 
 if TYPE_CHECKING:
@@ -39,13 +41,17 @@ class UndoToast(QFrame):
         self._undo_button = undo = TextButton(tr("Undo"), kind="link")
         describe(undo, "chats.undo", tr("Undo"), tr("Undo the last action"))
         undo.clicked.connect(self._undo)
+        self._folder, self._folder_button = "", TextButton(tr("Show in folder"), kind="link")
+        describe(self._folder_button, "chats.toast.folder", tr("Show in folder"), tr("Open the folder with the file"))
+        self._folder_button.clicked.connect(lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(self._folder)))
         close = IconButton("close", size=14, side=24)
         describe(close, "chats.toast.close", tr("Close"), tr("Dismiss this message"))
         close.clicked.connect(self.hide)
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 6, 6, 6)
         row.setSpacing(6)
-        row.addWidget(self._label, 1)
+        texts = column(self._label, row_of(self._folder_button, STRETCH), spacing=2)
+        row.addLayout(texts, 1)
         row.addWidget(undo)
         row.addWidget(close)
         self._timer = QTimer(self, singleShot=True, interval=_SHOWN_MS)
@@ -56,8 +62,10 @@ class UndoToast(QFrame):
     def text(self) -> str:
         return self._label.text()
 
-    def show_message(self, text: str, *, can_undo: bool) -> None:
-        """Show `text`, with an Undo button if `can_undo`; "" hides the message."""
+    def show_message(self, text: str, *, can_undo: bool, folder: str = "") -> None:
+        """Show `text`, with a button for Undo if `can_undo`, and one that opens `folder`; "" hides the message."""
+        self._folder = folder
+        self._folder_button.setVisible(bool(folder))
         self._undo_button.setVisible(can_undo)
         self._label.setText(text)
         if not text:

@@ -116,9 +116,9 @@ class Sidebar(QFrame):
     def delete_selected(self) -> None:
         self.list_actions.delete(self.list.selected_chats())
 
-    def show_message(self, text: str) -> None:
-        """Show a message for a while; "" hides it."""
-        self.toast.show_message(text, can_undo=False)
+    def show_message(self, text: str, folder: str = "") -> None:
+        """Show a message for a while, with a button that opens `folder`; "" hides it."""
+        self.toast.show_message(text, can_undo=False, folder=folder)
 
     def show_archive(self, *, on: bool) -> None:
         """Show the archived chats instead of the others."""
