@@ -128,7 +128,11 @@ class App(Owner):
         self.at_close(answers.subscribe(lambda stats: measured.note_answer(stats, engine.state)))
         self.idle_unload = own(IdleUnload(engine, settings))
         self.models = models = own(ModelServices(files, engine, measured))
-        self.meters = own(MeterServices(engine, client, answers, measured, app=options, source=doubles.meters))
+        self.meters = own(
+            MeterServices(
+                engine, client, answers, measured, app=options, measuring=self.measuring, source=doubles.meters
+            )
+        )
         self.pending_load = own(
             PendingLoadService(
                 engine,

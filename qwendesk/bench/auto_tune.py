@@ -25,7 +25,9 @@ from qwendesk.bench.tune_rules import (
     TuneInput,
     best_confirmed,
     best_trial,
+    confirmed,
     dimensions,
+    faster_answers,
     measured,
     next_candidate,
     pinned,
@@ -60,6 +62,8 @@ MakePlan = Callable[[LoadOptions, Devices], Plan | LoadFailure]
 ReadFacts = Callable[[LoadOptions], ModelFacts | None]
 
 
+# Saves the speed of answers with these options, in tokens per second.
+NoteSpeed = Callable[[LoadOptions, float], Awaitable[None]]
 # Returns the watch of a model that was just loaded by the process with this id.
 MakeWatch = Callable[[LoadReport, Sequence[DeviceInfo], int | None], SpillWatch]
 
@@ -85,7 +89,8 @@ class TuneState(msgspec.Struct, frozen=True, kw_only=True):
     """Reason why it ended early, in a sentence."""
     also_kept: dict[str, Any] = {}
     """Options that are saved with the best ones, because the planner would shorten the context for them otherwise."""
-    is_saved: bool = False
+    used: TriedOptions | None = None
+    """What the user chose to use; None as long as they haven't."""
 
     @property
     def own(self) -> TriedOptions | None:
@@ -99,6 +104,19 @@ class TuneState(msgspec.Struct, frozen=True, kw_only=True):
         if self.was_stopped and (best is None or not best.changes):
             best = best_trial(self.trials)
         return best if best is not None and best.changes else None
+
+    @property
+    def trade(self) -> TriedOptions | None:
+        """What answers clearly faster than `found`, or else than the user's settings, though a typical turn isn't."""
+        than = self.found or self.own
+        if than is None or than.speed is None:
+            return None
+        return faster_answers(self.trials if self.was_stopped else confirmed(self.trials), than.speed)
+
+    @property
+    def offers(self) -> tuple[TriedOptions, ...]:
+        """What the user may use instead of their own settings, the best first."""
+        return tuple(each for each in (self.found, self.trade) if each is not None)
 
     @property
     def n_spilled(self) -> int:
@@ -117,6 +135,7 @@ class AutoTune:
         read_facts: ReadFacts,
         make_watch: MakeWatch,
         reload: Callable[[str], Awaitable[None]],
+        note_speed: NoteSpeed | None = None,
         clock: Callable[[], float] = time.monotonic,
         call_later: CallLater = call_later_on_loop,
         longest_s: float = LONGEST_S,
@@ -128,7 +147,7 @@ class AutoTune:
         """
         self._runs, self._profiles = runs, profiles
         self._make_plan, self._read_facts, self._make_watch, self._reload = make_plan, read_facts, make_watch, reload
-        self._clock, self._call_later = clock, call_later
+        self._note_speed, self._clock, self._call_later = note_speed, clock, call_later
         self._longest_s, self._test_s = longest_s, test_s
         self.state = Observed(TuneState())
         self._deadline = 0.0
@@ -165,18 +184,24 @@ class AutoTune:
         self._is_ending = True
         self._runs.stop()
 
-    async def use(self) -> None:
-        """Keep what was found as a profile of the model, and use it. The settings before it are kept as one, too."""
-        state, found = self.state.value, self.state.value.found
-        if state.options is None or found is None:
+    async def use(self, wanted: TriedOptions | None = None) -> None:
+        """Keep `wanted`, or else the first offer, as a profile of the model, and use it.
+
+        The settings before it are kept as a profile, too.
+        """
+        state = self.state.value
+        used = wanted or next(iter(state.offers), None)
+        if state.options is None or used is None:
             return
         model = state.options.model
         before = self._profiles.changes(model)
         if before:
             self._profiles.save_as(model, tr("Before auto-tune"))
-        self._profiles.save_changes(model, {**before, **state.also_kept, **found.changes})
+        self._profiles.save_changes(model, {**before, **state.also_kept, **used.changes})
         self._profiles.save_as(model, tr("Auto-tuned"))
-        self.state.update(is_saved=True)
+        self.state.update(used=used)
+        if self._note_speed is not None and used.options is not None and used.speed is not None:
+            await self._note_speed(used.options, used.speed.decode.median)
         await self._reload(model)
 
     async def _tune(
@@ -241,7 +266,7 @@ class AutoTune:
             why = tr("It spilled into shared memory, so it doesn't count.")
             return TriedOptions(changes=changes, why_not=why, spilled=True, seconds=seconds)
         prompt, decode = (result for result in results if isinstance(result, SpeedSamples))
-        return TriedOptions(changes=changes, speed=Speed(prompt, decode), seconds=seconds)
+        return TriedOptions(changes=changes, speed=Speed(prompt, decode), options=report.options, seconds=seconds)
 
     async def _load(self, engine: BenchEngine, options: LoadOptions, *, is_own: bool) -> LoadReport | LoadFailure:
         """Load `options` if they fit. The user's own settings are loaded as in chats, even if they are tight."""
@@ -318,21 +343,23 @@ class AutoTune:
 
     async def _keep_context(self, engine: BenchEngine, options: LoadOptions) -> None:
         """Note which options really must be saved with the best ones: those that the planner would change for them."""
-        found = self.state.value.found
-        if found is None:
+        offers = self.state.value.offers
+        if not offers:
             return
         await engine.client.unload()
         self._loaded = None
         devices = await engine.client.probe()
         if isinstance(devices, EngineExit):
             return
-        changed = msgspec.structs.replace(options, **found.changes)
-        other = await asyncio.to_thread(self._make_plan, changed, devices)
-        kept = {
-            key: value
-            for key, value in self.state.value.also_kept.items()
-            if key not in found.changes and (isinstance(other, LoadFailure) or getattr(other.options, key) != value)
-        }
+        kept: dict[str, Any] = {}
+        for offer in offers:
+            changed = msgspec.structs.replace(options, **offer.changes)
+            other = await asyncio.to_thread(self._make_plan, changed, devices)
+            kept |= {
+                key: value
+                for key, value in self.state.value.also_kept.items()
+                if key not in offer.changes and (isinstance(other, LoadFailure) or getattr(other.options, key) != value)
+            }
         self.state.update(also_kept=kept)
 
     def _left_s(self) -> float:

@@ -67,8 +67,15 @@ class BenchServices(Owner):
             read_facts=planner.facts,
             make_watch=watches.watch,
             reload=engine.reload_if_loaded,
+            note_speed=self._note_speed,
         )
         self.compare = CompareService(engine, client, self.runs)
+
+    async def _note_speed(self, options: LoadOptions, tok_s: float) -> None:
+        """Save a speed that was measured with a short text, so that it is shown as measured here."""
+        speeds = self._planner.measured.speeds
+        speeds.note(options, 0, tok_s)
+        await speeds.save()
 
     def cards_here(self) -> str:
         """Return this PC's GPUs with their memory, such as "RTX 3090 24 GB"; "" if there are none."""

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from qwendesk.core.benchmarks import SpeedSamples
-from qwendesk.core.options import LoadOptions
+from qwendesk.core.options import DecidedOptions, LoadOptions
 from qwendesk.core.plan import Plan
 from qwendesk.core.translation import tr, tr_n
 
@@ -23,6 +23,8 @@ Changes = Mapping[str, Any]
 PROMPT_TOKENS, ANSWER_TOKENS = 1500, 300
 # A smaller share of the time isn't worth a change, however exactly it was measured.
 LEAST_GAIN = 0.02
+# Answers that are faster by less than this aren't worth slower prompts.
+_LEAST_TRADE = 0.1
 _MOST_ROUNDS = 3
 
 
@@ -76,6 +78,8 @@ class TriedOptions(msgspec.Struct, frozen=True, kw_only=True):
     why_not: str = ""
     """Reason why there is no speed, in a sentence: it doesn't fit, it spilled, or the engine failed."""
     spilled: bool = False
+    options: DecidedOptions | None = None
+    """With which it was measured; None if there is no speed."""
     seconds: float = 0.0
     """Duration with the load."""
 
@@ -86,6 +90,33 @@ def gains(new: Speed | None, old: Speed | None) -> bool:
         return False
     gained_s = old.turn_s - new.turn_s
     return gained_s > max(new.turn_spread_s + old.turn_spread_s, LEAST_GAIN * old.turn_s)
+
+
+def percent_faster(new: SpeedSamples, old: SpeedSamples) -> int:
+    """Return by how many percent `new` is faster than `old`; negative if it is slower."""
+    return round(100 * (new.median / old.median - 1))
+
+
+def scatter_percent(new: Speed, old: Speed) -> float:
+    """Return by how much a typical turn must differ to be clearly faster or slower, in percent of `old`."""
+    return 100 * (new.turn_spread_s + old.turn_spread_s) / old.turn_s
+
+
+def faster_answers(trials: Sequence[TriedOptions], than: Speed) -> TriedOptions | None:
+    """Return the changes with the fastest answers, if they are clearly faster than those of `than`; else None.
+
+    A typical turn may be no faster with them, because prompts are slower. Then the user has to choose.
+    """
+    old = than.decode
+    best: TriedOptions | None = None
+    fastest = 0.0
+    for trial in measured(trials):
+        if not trial.changes or trial.speed is None or gains(trial.speed, than):
+            continue
+        new = trial.speed.decode
+        if new.median - old.median > max(new.spread + old.spread, _LEAST_TRADE * old.median) and new.median > fastest:
+            best, fastest = trial, new.median
+    return best
 
 
 def next_candidate(
@@ -117,7 +148,12 @@ def best_trial(trials: Sequence[TriedOptions]) -> TriedOptions | None:
 
 def best_confirmed(trials: Sequence[TriedOptions]) -> TriedOptions | None:
     """Return the fastest of the user's own settings and of what was measured at least twice."""
-    return best_trial([trial for trial in trials if not trial.changes or _count(trial.changes, trials) > 1])
+    return best_trial(confirmed(trials))
+
+
+def confirmed(trials: Sequence[TriedOptions]) -> tuple[TriedOptions, ...]:
+    """Return the trials of the user's own settings, and those of what was measured at least twice."""
+    return tuple(trial for trial in trials if not trial.changes or _count(trial.changes, trials) > 1)
 
 
 def measured(trials: Sequence[TriedOptions]) -> tuple[TriedOptions, ...]:
@@ -177,14 +213,13 @@ def _known(wanted: _Wanted, trials: Sequence[TriedOptions]) -> TriedOptions | No
 
 
 def _next_confirmation(trials: Sequence[TriedOptions]) -> dict[str, Any] | None:
-    """Return the best changes if they were measured once, then the user's settings; None if both are confirmed."""
+    """Return what will be offered if it was measured once, then the user's settings; None if all are confirmed."""
     best = best_trial(trials)
-    if best is None or not best.changes:
+    if best is None or best.speed is None:
         return None
-    for changes in (best.changes, {}):
-        if _count(changes, trials) < 2:
-            return changes
-    return None
+    offered = [each for each in (best, faster_answers(trials, best.speed)) if each is not None and each.changes]
+    wanted = [*(each.changes for each in offered), {}] if offered else []
+    return next((changes for changes in wanted if _count(changes, trials) < 2), None)
 
 
 def _count(changes: Changes, trials: Sequence[TriedOptions]) -> int:
@@ -283,26 +318,27 @@ def dimensions(found: TuneInput) -> tuple[Dimension, ...]:
 
 
 def change_texts(changes: Changes) -> tuple[str, ...]:
-    """Return each change in a few words, such as "6 threads" and "batches of 1024"."""
+    """Return each change in a few plain words, such as "6 CPU threads"."""
     return tuple(_text(key, value) for key, value in changes.items() if key not in _WITH_OTHERS)
 
 
 def _text(key: str, value: Any) -> str:
     match key:
         case "n_threads":
-            return tr_n("{0} thread", "{0} threads", value)
+            return tr_n("{0} CPU thread", "{0} CPU threads", value)
         case "n_threads_batch":
-            return tr_n("{0} thread for prompts", "{0} threads for prompts", value)
+            return tr_n("{0} CPU thread for prompts", "{0} CPU threads for prompts", value)
         case "n_ubatch":
-            return tr("batches of {0}", value)
+            return tr("prompts read {0} tokens at a time", value)
         case "n_cpu_moe":
             return tr_n("{0} expert layer in RAM", "{0} expert layers in RAM", value)
         case "type_k":
             return tr("chat memory {0}", value)
         case "speculative":
-            return {"off": tr("no drafts"), "lookup": tr("drafts from the text")}.get(value, tr("drafts by the head"))
+            off, lookup = tr("no guesses ahead (token drafts)"), tr("guesses ahead from the chat (token drafts)")
+            return {"off": off, "lookup": lookup}.get(value, tr("guesses ahead by the draft head (token drafts)"))
         case "draft_n_max":
-            return tr_n("{0} token ahead", "{0} tokens ahead", value)
+            return tr_n("up to {0} token at once", "up to {0} tokens at once", value)
         case "flash_attn":
             return tr("flash attention {0}", value)
         case "tensor_split":

@@ -55,10 +55,10 @@ async def tune(options: argparse.Namespace, load: LoadOptions, terminal: Termina
             terminal.note(state.failure)
             return EXIT_NOT_MEASURED
         terminal.write(f"\n{result_sentence(state)}\n")
-        if state.found is not None:
-            changes = {**state.also_kept, **state.found.changes}
+        if state.offers:
+            changes = {**state.also_kept, **state.offers[0].changes}
             terminal.write(" ".join(f"--set {key}={_value_text(value)}" for key, value in changes.items()) + "\n")
-            if options.save_profile:
+            if options.save_profile and state.found is not None:
                 await service.use()
                 terminal.write(tr("Saved as the profile “Auto-tuned”.") + "\n")
     return EXIT_TUNED

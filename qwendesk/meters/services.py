@@ -40,9 +40,12 @@ class MeterServices(Owner):
         measured: Measurements,
         *,
         app: Observed[AppOptions],
+        measuring: Observed[str],
         source: MeterSource,
     ) -> None:
+        """`measuring` has the name of the measurement that runs."""
         super().__init__()
+        self.measuring = measuring
         estimate = source.estimate_load or load_estimator(engine, answers)
         self.remedies = RemedyService(engine, answers, estimate)
         self.service = MeterService(

@@ -47,8 +47,11 @@ def _name_of(model: str) -> str:
     return tr("built-in demo") if is_demo(model) else model_title(model)
 
 
-def engine_text(state: EngineState) -> tuple[str, str]:
-    """Return the text and tone of the state chip ("good", "info", "accent", "bad" or "plain")."""
+def engine_text(state: EngineState, *, is_measuring: bool = False) -> tuple[str, str]:
+    """Return the text and tone of the state chip ("good", "info", "accent", "bad" or "plain").
+
+    `is_measuring` is true while a measurement has the memory of the chat's model.
+    """
     if state.engine_exit is not None:
         return tr("Engine stopped"), "bad"
     if state.is_silent:
@@ -62,6 +65,8 @@ def engine_text(state: EngineState) -> tuple[str, str]:
             return tr("Starting"), "accent"
         case Phase.LOADING:
             return tr("Loading {0}%", round(state.load_fraction * 100)), "accent"
+        case _ if is_measuring:
+            return tr("Measuring…"), "info"
         case _ if state.idle_unloaded is not None and state.requested is not None:
             return tr("Ejected to free memory"), "plain"
         case _:

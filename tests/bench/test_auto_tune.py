@@ -81,6 +81,7 @@ class Desk:
         self.planner = LoadPlanner(Observed(AppOptions(reserve_gb=1.0)), Measurements())
         self.clock = Clock()
         self.reloaded: list[str] = []
+        self.noted: list[tuple[int, float]] = []
         self.watches: list[Watch] = []
         self.spills: Callable[[LoadReport], bool] = lambda _report: False
         self.runs = BenchRuns(self.engine, make_client, decide)
@@ -94,6 +95,7 @@ class Desk:
             read_facts=read_facts,
             make_watch=self.watch,
             reload=self.reload,
+            note_speed=self.note_speed,
             clock=self.clock,
             call_later=self.clock.call_later,
             longest_s=longest_s,
@@ -106,6 +108,9 @@ class Desk:
 
     async def reload(self, model: str) -> None:
         self.reloaded.append(model)
+
+    async def note_speed(self, options: LoadOptions, tok_s: float) -> None:
+        self.noted.append((options.n_threads, tok_s))
 
     async def run(self, options: LoadOptions = DEMO) -> TuneState:
         await self.tune.run(options)
@@ -166,7 +171,10 @@ async def test_the_fastest_number_of_threads_is_found_saved_and_used(made_up: De
     assert made_up.profiles.applied(DEMO).n_threads == 2
     assert made_up.profiles.names(DEMO.model) == ("Auto-tuned", "Before auto-tune")
     assert made_up.reloaded == [DEMO.model]
-    assert made_up.tune.state.value.is_saved
+    used = made_up.tune.state.value.used
+    assert used is not None
+    assert used.speed is not None
+    assert made_up.noted == [(2, used.speed.decode.median)]
     made_up.profiles.use(DEMO.model, "Before auto-tune")
     assert made_up.profiles.changes(DEMO.model) == {"n_ubatch": 256}
 

@@ -11,6 +11,7 @@ from qwendesk.bench.tune_rules import (
     Speed,
     TriedOptions,
     best_trial,
+    faster_answers,
     gains,
     measured,
     next_candidate,
@@ -196,6 +197,36 @@ def test_a_gain_counts_above_the_spread_of_both() -> None:
 
 def test_a_faster_prompt_is_a_gain_too() -> None:
     assert gains(speed(1000, 40), speed(500, 40))
+
+
+def test_faster_answers_count_above_the_spread_of_both() -> None:
+    own = TriedOptions(changes={}, speed=speed(94, 17, spread=0.1))
+    assert own.speed is not None
+
+    def found(new: Speed) -> bool:
+        trial = TriedOptions(changes={"n_threads": 1}, speed=new)
+        return faster_answers((own, trial), own.speed) is trial
+
+    assert found(speed(83, 27, spread=0.1))
+    assert not found(speed(83, 27, spread=0.5))
+    assert not found(speed(83, 18, spread=0.0001))
+    assert not found(speed(94, 27, spread=0.01)), "a typical turn gains, so there is nothing to choose"
+
+
+def test_faster_answers_with_slower_prompts_are_measured_again_too() -> None:
+    """A typical turn takes longer, so the search doesn't take them, but the user may."""
+    trials = search(lambda changes: (200.0, 60.0) if changes.get("n_threads") == 6 else (500.0, 40.0))
+
+    assert found(trials) == {}
+    assert sum(trial.changes == {"n_threads": 6} for trial in trials) == 2
+    assert trials[-1].changes == {}
+
+
+def test_noise_is_hardly_ever_called_faster_answers() -> None:
+    own = speed(500.0, 40.0)
+    trials = [search(lambda _changes: (500.0, 40.0), spread=0.04, chance=random.Random(seed)) for seed in range(100)]
+
+    assert sum(faster_answers(each, own) is not None for each in trials) <= 3
 
 
 def test_a_search_without_a_speed_of_the_users_settings_ends() -> None:

@@ -110,4 +110,9 @@ def test_the_context_the_cache_and_the_place_of_pictures_are_kept() -> None:
 def test_changes_are_named_in_a_few_words() -> None:
     changes = {"n_ubatch": 1024, "n_threads": 6, "type_k": "q8_0", "type_v": "q8_0", "speculative": "mtp"}
 
-    assert change_texts(changes) == ("batches of 1024", "6 threads", "chat memory q8_0", "drafts by the head")
+    assert change_texts(changes) == (
+        "prompts read 1024 tokens at a time",
+        "6 CPU threads",
+        "chat memory q8_0",
+        "guesses ahead by the draft head (token drafts)",
+    )

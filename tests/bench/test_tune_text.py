@@ -2,7 +2,14 @@
 
 from qwendesk.bench.auto_tune import TuneState
 from qwendesk.bench.tune_rules import Speed, TriedOptions
-from qwendesk.bench.tune_text import changes_sentence, progress_text, result_sentence, tune_lines
+from qwendesk.bench.tune_text import (
+    changes_sentence,
+    main_gain,
+    other_sentence,
+    progress_text,
+    result_sentence,
+    tune_lines,
+)
 from qwendesk.core.benchmarks import SpeedSamples
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import MachineMemory
@@ -30,9 +37,9 @@ def test_what_was_found_is_said_beside_the_users_own_speed() -> None:
     found = state(trial(500, 41), FOUND, FOUND, trial(500, 41))
 
     assert result_sentence(found) == (
-        "15% faster is possible: 35 words a second (47 tok/s) instead of 31 words a second (41 tok/s)."
+        "Answers can be 15% faster: 35 words a second (47 tok/s) instead of 31 words a second (41 tok/s)."
     )
-    assert "batches of 1024, 6 threads" in changes_sentence(found)
+    assert "prompts read 1024 tokens at a time, 6 CPU threads" in changes_sentence(found)
 
 
 def test_what_was_measured_only_once_is_not_found() -> None:
@@ -54,19 +61,21 @@ def test_each_set_of_options_has_one_line_with_its_gain_or_why_there_is_none() -
 
     assert [line.name for line in lines] == [
         "Your settings",
-        "batches of 4096",
-        "batches of 1024, 6 threads",
-        "1 thread",
+        "prompts read 4096 tokens at a time",
+        "prompts read 1024 tokens at a time, 6 CPU threads",
+        "1 CPU thread",
     ]
-    assert [line.remark for line in lines] == ["", "It needs more memory than may be used.", "+21%", "−43%"]
+    assert [line.remark for line in lines] == ["", "It needs more memory than may be used.", "fastest", "slower"]
     assert [line.is_found for line in lines] == [False, False, True, False]
     assert (lines[0].prompt, lines[0].answer) == ("500", "41")
+    assert (lines[2].prompt, lines[2].answer) == ("700 (+40%)", "47 (+15%)")
+    assert lines[2].code == "n_ubatch=1024 n_threads=6"
 
 
 def test_a_gain_that_did_not_show_twice_is_not_called_one() -> None:
     (_own, once) = tune_lines(state(trial(500, 41), trial(700, 47, n_ubatch=1024)))
 
-    assert once.remark == "+21%, measured once"
+    assert once.remark == "faster, measured once"
 
 
 def test_what_is_as_fast_as_the_best_says_so() -> None:
@@ -75,7 +84,7 @@ def test_what_is_as_fast_as_the_best_says_so() -> None:
 
     lines = tune_lines(state(trial(500, 41), best, best, alike, trial(500, 41.2, flash_attn="off"), trial(500, 41)))
 
-    assert [line.remark for line in lines] == ["", "+100%", "about the same as 2", "about the same"]
+    assert [line.remark for line in lines] == ["", "fastest", "about the same as 2", "about the same"]
 
 
 def test_faster_prompts_are_not_called_faster_answers() -> None:
@@ -83,14 +92,14 @@ def test_faster_prompts_are_not_called_faster_answers() -> None:
 
     sentence = result_sentence(state(trial(500, 41), found, found, trial(500, 41)))
 
-    assert sentence == "Prompts can be read 80% faster: 900 tok/s instead of 500."
+    assert sentence == "Prompts can be read 80% faster: 900 tok/s instead of 500 tok/s."
 
 
 def test_a_stopped_run_offers_the_best_so_far() -> None:
     stopped = state(trial(500, 41), FOUND, was_stopped=True, n_planned=9)
 
     assert result_sentence(stopped).startswith(
-        "Stopped after 2 of 9 settings. This is the best so far. 15% faster is possible: "
+        "Stopped after 2 of 9 settings. This is the best so far. Answers can be 15% faster: "
     )
 
 
@@ -99,7 +108,7 @@ def test_a_stopped_run_that_found_nothing_says_how_far_it_came() -> None:
 
     nothing = result_sentence(state(trial(500, 41), slower, was_stopped=True, n_planned=9))
     assert nothing == "Stopped after 2 of 9 settings. Yours is the fastest so far: 31 words a second (41 tok/s)."
-    mixed = result_sentence(state(trial(75, 19), trial(63, 21, n_threads=1), was_stopped=True, n_planned=9))
+    mixed = result_sentence(state(trial(75, 19), trial(68, 20, n_threads=1), was_stopped=True, n_planned=9))
     assert mixed.startswith("Stopped after 2 of 9 settings. None is clearly faster than yours so far: ")
     assert result_sentence(state(trial(75, 19), was_stopped=True)).startswith("Stopped before other settings were")
 
@@ -112,8 +121,8 @@ def test_why_a_faster_answer_does_not_count_is_said() -> None:
     (_own, mixed) = tune_lines(state(own, trial(63, 21, n_threads=1)))
     (_own, lucky) = tune_lines(state(own, trial(75, 21, n_threads=1)))
 
-    assert mixed.remark == "answers +11%, prompts −16%"
-    assert lucky.remark == "+4%, but runs differ by 9%"
+    assert (mixed.answer, mixed.prompt, mixed.remark) == ("21 (+11%)", "63 (−16%)", "faster answers, slower prompts")
+    assert lucky.remark == "not clear: runs differ by 9%"
 
 
 def test_progress_names_what_is_measured_and_how_long_it_may_take() -> None:
@@ -123,4 +132,72 @@ def test_progress_names_what_is_measured_and_how_long_it_may_take() -> None:
 
     assert progress_text(state(plan=plan, is_running=True)) == "Getting ready · 3 minutes at most"
     late = state(plan=plan, is_running=True, current={"n_threads": 4}, left_s=41.0)
-    assert progress_text(late) == "4 threads · 41 s at most"
+    assert progress_text(late) == "4 CPU threads · 41 s at most"
+    again = state(trial(500, 41), plan=plan, is_running=True, current={}, left_s=41.0)
+    assert progress_text(again) == "Your settings, once more · 41 s at most"
+
+
+def scattered(prompt: float, decode: float, share: float, **changes: object) -> TriedOptions:
+    """Three runs, the slowest and the fastest of which differ from the middle one by a share."""
+    offsets = (1 - share, 1.0, 1 + share)
+    prompts, answers = (SpeedSamples(tok_s=tuple(mean * each for each in offsets)) for mean in (prompt, decode))
+    return TriedOptions(changes=changes, speed=Speed(prompts, answers))
+
+
+def test_headline_bars_and_table_say_the_same() -> None:
+    """The headline said 94% faster, and the row of the same setting +48%, which was meant for a typical turn."""
+    own, best = scattered(86, 17, 0.1), scattered(103, 33, 0.1, n_threads=1)
+    drafts = scattered(110, 35, 0.1, n_threads=1, speculative="lookup")
+    batches = scattered(64, 26, 0.4, n_threads=1, n_ubatch=128)
+    found = state(own, best, best, drafts, batches, was_stopped=True, n_planned=4)
+
+    lines, gain = tune_lines(found), main_gain(found)
+
+    assert result_sentence(found) == (
+        "Stopped after 4 settings, before the last check. This is the best so far. "
+        "Answers can be 94% faster: 25 words a second (33 tok/s) instead of 13 words a second (17 tok/s)."
+    )
+    assert gain is not None
+    assert (gain.before, gain.after) == ("13 words a second (17 tok/s)", "25 words a second (33 tok/s)")
+    assert [line.answer for line in lines] == ["17", "33 (+94%)", "35 (+106%)", "26 (+53%)"]
+    assert lines[1].remark == "fastest"
+    assert lines[2].remark == "not clearly faster than 2: runs differ by 13%"
+    assert lines[3].remark.startswith("not clearly slower than 2: runs differ by ")
+
+
+def test_faster_answers_with_slower_prompts_are_offered() -> None:
+    """It said that nothing was clearly faster, over a row with answers 56% faster and nothing to take."""
+    own, one = scattered(94, 17.3, 0.15), scattered(83, 27, 0.15, n_threads=1)
+
+    offered = state(own, one, one, own)
+
+    assert offered.found is None
+    assert result_sentence(offered) == (
+        "Answers can be 56% faster: 20 words a second (27 tok/s) instead of 13 words a second (17 tok/s). "
+        "But prompts are read 12% slower."
+    )
+    assert changes_sentence(offered).startswith("What changes: 1 CPU thread. ")
+    assert tune_lines(offered)[1].remark == "faster answers"
+    assert "clearly faster than yours" in result_sentence(state(own, one))
+    assert tune_lines(state(own, one))[1].remark == "faster answers, slower prompts"
+
+
+def test_faster_answers_than_those_of_what_was_found_are_a_second_offer() -> None:
+    best, answers = trial(900, 41, n_ubatch=1024), trial(300, 60, n_threads=6)
+    found = state(trial(500, 41), best, best, answers, answers, trial(500, 41))
+
+    assert [offer.changes for offer in found.offers] == [{"n_ubatch": 1024}, {"n_threads": 6}]
+    assert other_sentence(found) == ("For faster answers: 6 CPU threads. Against yours: answers +46%, prompts −40%.")
+    assert other_sentence(state(trial(500, 41), best, best)) == ""
+
+
+def test_what_is_used_is_not_called_possible_any_more() -> None:
+    used = state(trial(500, 41), FOUND, FOUND, trial(500, 41), used=FOUND)
+
+    assert result_sentence(used, is_in_use=True) == (
+        "In use now: answers are 15% faster, 35 words a second (47 tok/s) instead of 31 words a second (41 tok/s)."
+    )
+    assert result_sentence(used).startswith("Answers can be 15% faster: ")
+    assert changes_sentence(used) == (
+        "What changed: prompts read 1024 tokens at a time, 6 CPU threads. Saved as the profile “Auto-tuned”."
+    )

@@ -60,6 +60,10 @@ class TextTable(QFrame):
         """Style one text, as `kind` in the stylesheet."""
         restyle(self._labels[line][column], "kind", kind)
 
+    def set_tip(self, line: int, column: int, tip: str) -> None:
+        """Show more about one text while the mouse is over it."""
+        self._labels[line][column].setToolTip(tip)
+
     def _add_line(self) -> None:
         row = 1 + 2 * len(self._labels)
         line = rule()

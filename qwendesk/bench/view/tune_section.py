@@ -5,10 +5,16 @@ from PySide6.QtWidgets import QFrame, QWidget
 from qwendesk.bench.auto_tune import LONGEST_S, AutoTune, TuneState
 from qwendesk.bench.bench_engine import BenchFailure
 from qwendesk.bench.bench_runs import chosen_file
-from qwendesk.bench.tune_text import changes_sentence, progress_text, result_sentence, tune_lines
+from qwendesk.bench.tune_text import (
+    changes_sentence,
+    main_gain,
+    other_sentence,
+    progress_text,
+    result_sentence,
+    tune_lines,
+)
 from qwendesk.bench.view.result_table import TextTable
 from qwendesk.bench.view.run_parts import BusyCard, ComparedBars, RunStatus
-from qwendesk.core.everyday_units import rate_text
 from qwendesk.core.model_titles import model_title
 from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
@@ -44,14 +50,12 @@ class TuneSection(QWidget):
         self.corner = horizontal_group(self._run)
         self._words = paragraph(kind="lead", name="tune.words")
         self._status = RunStatus("tune")
-        self._busy = BusyCard("tune", tr("Stop and take the best so far"))
+        self._busy = BusyCard("tune", tr("Stop and show the best so far"))
         self._busy.stop_asked.connect(tune.stop)
         self._busy.ended.connect(self._show_all)
         self._result_card = self._make_result()
         self._choice = self._make_choice()
-        self._table = TextTable(
-            "tune.table", (tr("Setting"), tr("Answers, tok/s"), tr("Prompts, tok/s"), tr("Against yours"))
-        )
+        self._table = TextTable("tune.table", (tr("Setting"), tr("Answers, tok/s"), tr("Prompts, tok/s"), tr("Result")))
         self._tried = Fold("tune.tried", tr("What was tried"), self._table)
         self.setLayout(
             column(
@@ -67,6 +71,14 @@ class TuneSection(QWidget):
     def state(self) -> TuneState:
         """The state that is shown."""
         return self._state
+
+    @property
+    def _is_in_use(self) -> bool:
+        """Whether the chosen model has the options that the user chose to use."""
+        chosen, state = self._chosen, self._state
+        if state.used is None or state.options is None or chosen is None or chosen.model != state.options.model:
+            return False
+        return all(getattr(chosen, key) == value for key, value in state.used.changes.items())
 
     @property
     def _has_small_cache(self) -> bool:
@@ -106,15 +118,21 @@ class TuneSection(QWidget):
         self._bars = ComparedBars("tune")
         self._changes = paragraph(kind="body", name="tune.changes", selectable=True)
         self._use = button(tr("Use these"), "tune.use", kind="primary", tip=tr("Save them as the profile “Auto-tuned”"))
-        self._use.clicked.connect(self._on_use)
+        self._use.clicked.connect(lambda: self._on_use(0))
+        self._other = paragraph(kind="body", name="tune.other", selectable=True)
+        self._use_other = button(
+            tr("Use faster answers"), "tune.use_other", tip=tr("Save them as the profile “Auto-tuned”")
+        )
+        self._use_other.clicked.connect(lambda: self._on_use(1))
         self._keep = button(tr("Keep mine"), "tune.keep", tip=tr("Change nothing"))
         self._keep.clicked.connect(self._on_keep)
         buttons = FlowLayout()
-        for each in (self._use, self._keep):
+        for each in (self._use, self._use_other, self._keep):
             restyle(each, "big", "true")
             buttons.addWidget(each)
         self._buttons = widget_with(buttons)
-        return card(column(self._result, self._bars, self._changes, self._buttons, spacing=12), "hero")
+        parts = (self._result, self._bars, self._changes, self._other, self._buttons)
+        return card(column(*parts, spacing=12), "hero")
 
     def _make_choice(self) -> QWidget:
         self._switch = Switch()
@@ -124,10 +142,11 @@ class TuneSection(QWidget):
         words.setBuddy(self._switch)
         return widget_with(row(self._switch, words, STRETCH))
 
-    def _on_use(self) -> None:
+    def _on_use(self, place: int) -> None:
         self._run.setFocus()
         self._use.setEnabled(False)
-        self._tasks.start(self._tune.use())
+        self._use_other.setEnabled(False)
+        self._tasks.start(self._tune.use(self._state.offers[place]))
 
     def _on_keep(self) -> None:
         self._run.setFocus()
@@ -163,21 +182,26 @@ class TuneSection(QWidget):
 
     def _show_result(self, *, is_busy: bool) -> None:
         state = self._state
-        sentence, own, found = result_sentence(state), state.own, state.found
+        is_in_use = self._is_in_use
+        sentence, gain = result_sentence(state, is_in_use=is_in_use), main_gain(state)
         self._result_card.setVisible(bool(sentence) and not is_busy)
         self._result.setText(sentence)
-        if own is not None and own.speed is not None and found is not None and found.speed is not None:
-            before, after = own.speed.decode.median, found.speed.decode.median
-            self._bars.show_pairs((tr("Now"), before, rate_text(before)), (tr("Found"), after, rate_text(after)))
-        self._bars.setVisible(found is not None)
+        if gain is not None:
+            old = tr("Now") if state.used is None else tr("Before")
+            new = tr("Now") if is_in_use else tr("Found")
+            self._bars.show_pairs((old, gain.old.median, gain.before), (new, gain.new.median, gain.after))
+        self._bars.setVisible(gain is not None)
         changes = changes_sentence(state)
-        if state.is_saved:
-            changes = join_sentences(changes, tr("Saved as the profile “Auto-tuned”."))
-        elif self._is_kept:
+        if self._is_kept:
             changes = join_sentences(changes, tr("You kept your settings."))
         self._changes.setText(changes)
         self._changes.setVisible(bool(changes))
-        is_open = bool(sentence) and found is not None and not state.is_saved and not self._is_kept
+        is_open = bool(sentence) and bool(state.offers) and state.used is None and not self._is_kept
+        other = other_sentence(state) if is_open else ""
+        self._other.setText(other)
+        self._other.setVisible(bool(other))
+        self._use_other.setVisible(bool(other))
+        self._use_other.setEnabled(bool(other))
         self._buttons.setVisible(is_open)
         self._use.setEnabled(is_open)
 
@@ -187,6 +211,7 @@ class TuneSection(QWidget):
         numbered = enumerate(lines, 1)
         self._table.show_lines([(f"{number}. {x.name}", x.answer, x.prompt, x.remark) for number, x in numbered])
         for place, line in enumerate(lines):
+            self._table.set_tip(place, 0, line.code)
             self._table.set_kind(place, _GAIN, "good" if line.is_found else "dim")
 
 

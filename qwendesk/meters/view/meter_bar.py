@@ -96,6 +96,7 @@ class MeterBar(QFrame):
         self.show_state(self._engine)
         meters, comparisons = services.service.state, services.comparer.comparisons
         bind(self, meters, lambda state: self.show_meters(state, comparisons.value))
+        bind(self, services.measuring, lambda _name: self._show_chip())
         bind(self, comparisons, lambda compared: self.show_meters(meters.value, compared))
 
     @cached_property
@@ -191,7 +192,7 @@ class MeterBar(QFrame):
             text, tone = meter_text.state_text(state)
             tip = meter_text.state_tooltip(state)
         else:
-            text, tone = engine_text(self._engine)
+            text, tone = engine_text(self._engine, is_measuring=bool(self._services.measuring.value))
             tip = tr("Engine state")
         self._state.setText(text)
         self._state.setToolTip("\n".join((tip, tr("Open the Engine page"))))
