@@ -27,7 +27,7 @@ def test_what_was_tried_is_printed_with_its_speed(capsys: pytest.CaptureFixture[
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("Your settings  ")
     assert "tok/s" in lines[0]
-    assert any(line.startswith("Your settings") and line.endswith(".") for line in lines)
+    assert lines[lines.index("") + 1].endswith(".")  # what came of it, whatever was fastest
     assert ProfilesService().changes(str(demo_model())) == before
 
 
