@@ -319,7 +319,9 @@ def dimensions(found: TuneInput) -> tuple[Dimension, ...]:
 
 def change_texts(changes: Changes) -> tuple[str, ...]:
     """Return each change in a few plain words, such as "6 CPU threads"."""
-    return tuple(_text(key, value) for key, value in changes.items() if key not in _WITH_OTHERS)
+    is_lookup = changes.get("speculative") == "lookup"  # for which only one number of tokens is tried
+    hidden = {*_WITH_OTHERS, "draft_n_max"} if is_lookup else _WITH_OTHERS
+    return tuple(_text(key, value) for key, value in changes.items() if key not in hidden)
 
 
 def _text(key: str, value: Any) -> str:

@@ -116,3 +116,4 @@ def test_changes_are_named_in_a_few_words() -> None:
         "chat memory q8_0",
         "guesses ahead by the draft head (token drafts)",
     )
+    assert change_texts({"speculative": "lookup", "draft_n_max": 5}) == ("guesses ahead from the chat (token drafts)",)
