@@ -224,7 +224,7 @@ def _remark(trial: TriedOptions, speed: Speed, own: Speed, state: TuneState, tri
     found, trade = state.found, state.trade
     is_once = sum(each.changes == trial.changes for each in state.trials) == 1
     if found is not None and trial.changes == found.changes:
-        return tr("fastest, measured once") if is_once else tr("fastest")
+        return tr("chosen, measured once") if is_once else tr("chosen")
     if trade is not None and trial.changes == trade.changes:
         return tr("faster answers, measured once") if is_once else tr("faster answers")
     if found is not None and found.speed is not None and not gains(found.speed, speed):
@@ -239,9 +239,7 @@ def _close_text(speed: Speed, found: Speed, number: str) -> str:
     if abs(found.turn_s / speed.turn_s - 1) <= LEAST_GAIN:
         return tr("about the same as {0}", number)
     scatter = show_decimal(scatter_percent(speed, found), 0)
-    if speed.turn_s < found.turn_s:
-        return tr("not clearly faster than {0}: runs differ by {1}%", number, scatter)
-    return tr("not clearly slower than {0}: runs differ by {1}%", number, scatter)
+    return tr("no clear difference from {0}: runs differ by {1}%", number, scatter)
 
 
 def _mixed_text(speed: Speed, own: Speed) -> str:

@@ -65,7 +65,7 @@ def test_each_set_of_options_has_one_line_with_its_gain_or_why_there_is_none() -
         "prompts read 1024 tokens at a time, 6 CPU threads",
         "1 CPU thread",
     ]
-    assert [line.remark for line in lines] == ["", "It needs more memory than may be used.", "fastest", "slower"]
+    assert [line.remark for line in lines] == ["", "It needs more memory than may be used.", "chosen", "slower"]
     assert [line.is_found for line in lines] == [False, False, True, False]
     assert (lines[0].prompt, lines[0].answer) == ("500", "41")
     assert (lines[2].prompt, lines[2].answer) == ("700 (+40%)", "47 (+15%)")
@@ -84,7 +84,7 @@ def test_what_is_as_fast_as_the_best_says_so() -> None:
 
     lines = tune_lines(state(trial(500, 41), best, best, alike, trial(500, 41.2, flash_attn="off"), trial(500, 41)))
 
-    assert [line.remark for line in lines] == ["", "fastest", "about the same as 2", "about the same"]
+    assert [line.remark for line in lines] == ["", "chosen", "about the same as 2", "about the same"]
 
 
 def test_faster_prompts_are_not_called_faster_answers() -> None:
@@ -160,9 +160,9 @@ def test_headline_bars_and_table_say_the_same() -> None:
     assert gain is not None
     assert (gain.before, gain.after) == ("13 words a second (17 tok/s)", "25 words a second (33 tok/s)")
     assert [line.answer for line in lines] == ["17", "33 (+94%)", "35 (+106%)", "26 (+53%)"]
-    assert lines[1].remark == "fastest"
-    assert lines[2].remark == "not clearly faster than 2: runs differ by 13%"
-    assert lines[3].remark.startswith("not clearly slower than 2: runs differ by ")
+    assert lines[1].remark == "chosen"
+    assert lines[2].remark == "no clear difference from 2: runs differ by 13%"
+    assert lines[3].remark.startswith("no clear difference from 2: runs differ by ")
 
 
 def test_faster_answers_with_slower_prompts_are_offered() -> None:
