@@ -98,8 +98,12 @@ def percent_faster(new: SpeedSamples, old: SpeedSamples) -> int:
 
 
 def scatter_percent(new: Speed, old: Speed) -> float:
-    """Return by how much a typical turn must differ to be clearly faster or slower, in percent of `old`."""
-    return 100 * (new.turn_spread_s + old.turn_spread_s) / old.turn_s
+    """Return by how much a typical turn, or answers, must differ to be clearly faster or slower, in percent of `old`.
+
+    The larger of both.
+    """
+    turn = (new.turn_spread_s + old.turn_spread_s) / old.turn_s
+    return 100 * max(turn, (new.decode.spread + old.decode.spread) / old.decode.median)
 
 
 def faster_answers(trials: Sequence[TriedOptions], than: Speed) -> TriedOptions | None:

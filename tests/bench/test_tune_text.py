@@ -122,7 +122,7 @@ def test_why_a_faster_answer_does_not_count_is_said() -> None:
     (_own, lucky) = tune_lines(state(own, trial(75, 21, n_threads=1)))
 
     assert (mixed.answer, mixed.prompt, mixed.remark) == ("21 (+11%)", "63 (−16%)", "faster answers, slower prompts")
-    assert lucky.remark == "not clear: runs differ by 9%"
+    assert lucky.remark == "not clear: runs differ by 11%"
 
 
 def test_progress_names_what_is_measured_and_how_long_it_may_take() -> None:
@@ -161,7 +161,7 @@ def test_headline_bars_and_table_say_the_same() -> None:
     assert (gain.before, gain.after) == ("13 words a second (17 tok/s)", "25 words a second (33 tok/s)")
     assert [line.answer for line in lines] == ["17", "33 (+94%)", "35 (+106%)", "26 (+53%)"]
     assert lines[1].remark == "chosen"
-    assert lines[2].remark == "no clear difference from 2: runs differ by 13%"
+    assert lines[2].remark == "no clear difference from 2: runs differ by 20%"
     assert lines[3].remark.startswith("no clear difference from 2: runs differ by ")
 
 

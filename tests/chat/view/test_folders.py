@@ -6,6 +6,7 @@ from threading import Event
 from typing import Any
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFileDialog, QPlainTextEdit, QToolButton
 
@@ -75,7 +76,8 @@ async def test_dropped_folder_is_one_to_read_in(desk: Desk, folder: Path) -> Non
 
 async def test_the_paperclip_leads_to_files_and_to_a_folder(desk: Desk, folder: Path) -> None:
     await load(desk)
-    menu = desk.find("composer.attach", QToolButton).menu()
+    button = desk.find("composer.attach", QToolButton)
+    menu = button.menu()
     assert [action.text() for action in menu.actions()] == ["Files…\tCtrl+O", "A folder…"]
     desk.find("composer.attach.folder", QAction).trigger()
     dialog = desk.find("composer.tools.dialog", QFileDialog)
@@ -84,6 +86,9 @@ async def test_the_paperclip_leads_to_files_and_to_a_folder(desk: Desk, folder: 
     await desk.until(lambda: desk.has(f"composer.folder.{folder}") and shown(desk, folder) == "papers: 2 files")
     desk.find("composer.attach.files", QAction).trigger()
     desk.find("composer.attach_dialog", QFileDialog).close()
+    button.setAttribute(Qt.WidgetAttribute.WA_UnderMouse)
+    menu.aboutToHide.emit()
+    assert not button.underMouse(), "it would look so until the mouse comes back"
 
 
 async def test_reading_is_counted(desk: Desk, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

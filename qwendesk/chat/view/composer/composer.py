@@ -320,7 +320,10 @@ class Composer(QFrame):
             attach, "composer.attach", tr("Attach pictures, clips or documents"), shortcut=COMMANDS["attach"].shortcut
         )
         attach.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        attach.setMenu(self._attach_menu())
+        menu = self._attach_menu()
+        attach.setMenu(menu)
+        # A dialog that an entry opens takes the event with which the mouse leaves the button.
+        menu.aboutToHide.connect(lambda: attach.setAttribute(Qt.WidgetAttribute.WA_UnderMouse, False))
         self._thinking = TextButton(kind="pill", icon_name="thought", role="text", size=16)
         self._thinking.setCheckable(True)
         self._thinking.clicked.connect(self.thinking_toggled)
