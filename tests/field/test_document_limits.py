@@ -48,6 +48,7 @@ LONG_FIELD = Kind(
     },
 )
 FOUND = "found by attack"
+NEEDS_LIMIT = pytest.mark.skipif(sys.platform == "win32", reason="Wine enforces no limit of memory")
 
 
 @case(HEAVY, Way.WINDOW, Way.CLI, report=FOUND, before="failed")
@@ -175,7 +176,7 @@ def pdf_of(
     return b"%PDF-1.5\n" + written + b"trailer<</Size 99/Root 1 0 R>>\n%%EOF"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Wine enforces no limit of memory")
+@NEEDS_LIMIT
 @case(HEAVY, Way.WINDOW, Way.CLI, report=FOUND, before="failed")
 def test_a_pdf_that_is_packed_twice_ends_with_a_sentence(tmp_path: Path) -> None:
     path = tmp_path / "packed.pdf"
@@ -199,6 +200,7 @@ ENDLESS = {
 
 
 @case(HEAVY, Way.WINDOW, Way.CLI, report="found by trying: PDF files of some KB", before="held")
+@NEEDS_LIMIT
 @pytest.mark.parametrize("name", ENDLESS)
 def test_a_pdf_of_endless_text_ends_with_a_sentence(tmp_path: Path, name: str) -> None:
     path = tmp_path / "endless.pdf"

@@ -1,5 +1,6 @@
 """Documents of which a part was left out while they were read: it is read now, or a sentence says what is missing."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,14 @@ MISSING = Kind(
     },
 )
 DAMAGED = "[This page is damaged and can't be read.]"
+
+
+def text_or_refusal(read: Callable[[], str]) -> str:
+    """libxml2 reads 2,048 levels since release 2.14; the older one in lxml for Windows reads all of them."""
+    try:
+        return read()
+    except (ToolError, BadRequest) as refused:
+        return str(refused)
 
 
 def nested(tag: str, depth: int) -> str:
@@ -78,17 +87,16 @@ def test_a_page_is_read_however_deep_it_is_nested() -> None:
 
 @case(MISSING, Way.WINDOW, Way.CLI, report="turbohtml#722: cut off at another depth", before="failed")
 def test_a_page_of_which_only_the_beginning_could_be_read_is_refused() -> None:
-    with pytest.raises(ToolError, match="too large to be read"):
-        page(nested("div", 3000).encode(), "text/html")
+    got = text_or_refusal(lambda: page(nested("div", 3000).encode(), "text/html"))
+    assert "Last." in got or "too large to be read" in got
 
 
 @case(MISSING, Way.WINDOW, report="turbohtml#722: cut off at another depth", before="failed")
 def test_a_book_of_which_only_the_beginning_could_be_read_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "book.epub"
     office_files.epub(path, nested("div", 3000))
-    with pytest.raises(BadRequest) as refused:
-        read_document(path)
-    assert refused.value.sentence == "book.epub can't be read: it is nested too deeply."
+    got = text_or_refusal(lambda: read_document(path).text)
+    assert "Last." in got or "book.epub can't be read: it is nested too deeply." in got
 
 
 PAGES = {
