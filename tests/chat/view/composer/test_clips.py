@@ -252,3 +252,14 @@ async def test_on_a_full_disk_the_card_says_so_and_the_clip_can_be_attached_agai
     desk.click("composer.attachment.1.remove")
     desk.drop(path)
     assert len((await counted(desk, 2)).parts) == 6
+
+
+async def test_frames_of_an_incognito_chat_are_in_memory_only(desk: Desk, tmp_path: Path) -> None:
+    desk.parts.chats.services.chat_list.new(incognito=True)
+    folder = paths.cache_folder() / "clips"
+    before = set(folder.rglob("*"))
+    desk.drop(clip(tmp_path / "a.gif", 10))
+    shown = await counted(desk)
+    assert len(shown.parts) == 10
+    assert not any(Path(part.path).exists() for part in shown.parts)
+    assert set(folder.rglob("*")) == before
