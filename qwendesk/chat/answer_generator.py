@@ -113,13 +113,13 @@ class AnswerGenerator:
         n_ctx = report.n_ctx if report is not None else 0
         too_large = estimate_if_too_large([conversation.turns[-1].question], n_ctx)
         if too_large is not None:
-            return partial.node(error=too_large_sentence(too_large))
+            return partial.node(error=too_large_sentence(too_large, report))
         model = report.title if report is not None else ""
         partial.set_model_and_options(model=model, options_json=msgspec.json.encode(options).decode())
         messages = request_messages(conversation, settings, today=datetime.date.today(), model=model)
         too_large = estimate_if_too_large(messages, n_ctx)
         if too_large is not None and options.context_overflow == "stop":
-            return partial.node(error=too_large_sentence(too_large))
+            return partial.node(error=too_large_sentence(too_large, report))
         try:
             messages = await messages_to_send(messages, self._incognito_images)
         except BadRequest as error:

@@ -94,7 +94,9 @@ class ContextGauge:
         messages = self._messages_with(_PROBE)
         too_large = estimate_if_too_large(messages, self._n_ctx)
         if too_large is not None:
-            return RequestFailed(id=0, title=tr("Too large"), sentence=too_large_sentence(too_large))
+            return RequestFailed(
+                id=0, title=tr("Too large"), sentence=too_large_sentence(too_large, self._models.state.report)
+            )
         measured = await self._measure(messages)
         if not isinstance(measured, Measured):
             return measured

@@ -22,7 +22,7 @@ from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import DocumentPart, ImagePart, Message, Part, TextPart, without_images
 from qwendesk.core.number_format import show_count
 from qwendesk.core.settings import apply_assignments
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import join_sentences, tr
 from qwendesk.core.units import MIB, show_bytes
 from qwendesk.engine.protocol import LoadReport
 
@@ -210,14 +210,18 @@ def estimate_if_too_large(messages: Sequence[Message], n_ctx: int) -> TokenCount
     return TokenCount(n_chars // _USUAL_CHARACTERS_PER_TOKEN, n_ctx, is_estimate=True)
 
 
-def too_large_sentence(count: TokenCount) -> str:
-    """Return the sentence for users about an estimate."""
-    return tr(
-        "This fills about {0} tokens, but the context holds {1}. Shorten it, attach smaller documents, start a new "
-        "chat, or load the model with a longer context.",
-        show_count(count.tokens),
-        show_count(count.n_ctx),
-    )
+def too_large_sentence(count: TokenCount, report: LoadReport | None) -> str:
+    """Return that a message is too large for the loaded model, and what to do about it."""
+    shown = show_count(count.tokens), show_count(count.n_ctx)
+    if count.is_estimate:
+        size = tr("This takes about {0} tokens, but the context holds only {1}.", *shown)
+    else:
+        size = tr("This takes {0} tokens, but the context holds only {1}.", *shown)
+    if report is None or report.can_lengthen:
+        advice = tr("Shorten it, attach less, start a new chat, or reload the model with a longer context.")
+    else:
+        advice = tr("Shorten it, attach less, or start a new chat.")
+    return join_sentences(size, advice)
 
 
 # Limit of all images that one request contains as bytes. Encoded as text they must fit into a line of 64 MiB.

@@ -16,6 +16,7 @@ from qwendesk.core.messages import ImagePart, Message, ToolCall
 from qwendesk.core.model_facts import BASE_MODEL, NO_TEMPLATE
 from qwendesk.core.model_titles import title_without_quant
 from qwendesk.core.options import DecidedOptions
+from qwendesk.core.rope_scaling import longest_context
 from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.core.translation import tr
 
@@ -360,6 +361,12 @@ class LoadReport(msgspec.Struct, frozen=True, kw_only=True):
         rows = [row for row in self.allocations if row.device == "CPU"]
         mapped = self.options.load_mode in ("auto", "mmap")
         return sum(row.total_bytes - (row.weights_bytes if mapped else 0) for row in rows)
+
+    @property
+    def can_lengthen(self) -> bool:
+        """Whether the model can be loaded here with a longer context."""
+        longest = longest_context(self.architecture, self.n_ctx_train)
+        return self.served_by is None and (self.n_ctx < longest or longest <= 0)
 
     @property
     def title(self) -> str:

@@ -10,7 +10,7 @@ from qwendesk.chat.context_fill import ContextGauge
 from qwendesk.chat.presets import PresetsService
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.view.banner import Banner, BannerContent, BannerState, next_banner
-from qwendesk.chat.view.composer.attachment_loader import AttachmentLoader, refusal_sentence
+from qwendesk.chat.view.composer.attachment_loader import AttachmentLoader
 from qwendesk.chat.view.composer.composer import Composer
 from qwendesk.chat.view.composer.context_notices import ContextNotices, TypedTokens
 from qwendesk.chat.view.composer.folder_view import FolderView
@@ -193,7 +193,7 @@ class ChatPage(QWidget):
         if asked_in is not self.attachments.message:
             return
         if too_large is not None:
-            self.context_notices.show_refusal(refusal_sentence(too_large), can_skip=not too_large.is_question_too_large)
+            self.context_notices.show_refusal(too_large)
             return
         self._send(text, pictures, documents)
 

@@ -1,6 +1,7 @@
 """A chat that fills the context: the notice with its buttons, the gauge, and the way to a longer context."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -113,6 +114,23 @@ async def test_skipping_is_not_offered_for_a_message_that_would_not_fit_alone(
     await desk.until(lambda: "context holds" in desk.text_of("composer.notice"))
     assert desk.is_shown("composer.length")
     assert not desk.is_shown("composer.skip")
+
+
+@pytest.mark.parametrize("way", ["message", "document"])
+async def test_no_sentence_advises_a_longer_context_than_the_model_allows(
+    make_desk: Callable[[], Desk], client: FakeEngineClient, tmp_path: Path, way: str
+) -> None:
+    desk = await full_desk(make_desk, client, longest=N_CTX, architecture="gemma3")
+    text = "word " * (N_CTX + 10)
+    if way == "message":
+        desk.send(text)
+    else:
+        document = tmp_path / "long.txt"
+        document.write_text(text, encoding="utf-8")
+        desk.drop(document)
+    await desk.until(lambda: "context holds" in desk.text_of("composer.notice"))
+    assert desk.text_of("composer.notice").endswith("Shorten it, attach less, or start a new chat.")
+    assert not desk.is_shown("composer.length")
 
 
 @pytest.mark.parametrize("way", ["notice", "sheet"])

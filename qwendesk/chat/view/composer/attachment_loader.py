@@ -14,7 +14,7 @@ from qwendesk.chat.context_fill import ContextGauge
 from qwendesk.chat.documents.document_reader import DOCUMENT_ENDINGS, LANGUAGE_OF, is_document, is_pdf, read_document
 from qwendesk.chat.documents.pdf import draw_pages, parse_pages, pdf_facts, pdf_pictures, show_pages
 from qwendesk.chat.image_parts import image_part
-from qwendesk.chat.request import TokenCount
+from qwendesk.chat.request import TokenCount, too_large_sentence
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.view.composer.attachment_cards import AttachmentCard, DocumentCard, PictureCard
 from qwendesk.chat.view.composer.clip_card import ClipCard
@@ -29,7 +29,6 @@ from qwendesk.core.errors import BadRequest
 from qwendesk.core.input_files import open_regular
 from qwendesk.core.json_decoding import whole_characters
 from qwendesk.core.messages import DocumentPart, ImagePart
-from qwendesk.core.number_format import show_count
 from qwendesk.core.paths import cache_folder, is_demo
 from qwendesk.core.translation import join_sentences, tr, tr_n
 from qwendesk.engine.protocol import LoadReport, PictureCost, RequestFailed
@@ -364,29 +363,13 @@ class AttachmentLoader(QObject):
         report = self._report
         room = TokenCount(sum(card.tokens for card in self._composer.attachments.items), report.n_ctx if report else 0)
         if room.is_too_large:
-            self._warning = refusal_sentence(room)
-            self._composer.show_notice(self._warning, ("length",))
+            self._warning = too_large_sentence(room, report)
+            can_lengthen = report is None or report.can_lengthen
+            self._composer.show_notice(self._warning, ("length",) if can_lengthen else ())
         elif self._warning:
             if self._composer.notice == self._warning:
                 self._composer.show_notice("")
             self._warning = ""
-
-
-def refusal_sentence(room: TokenCount) -> str:
-    """Return that a message is too large, and what to do about it."""
-    if room.is_estimate:
-        return tr(
-            "This takes about {0} tokens, but the context holds only {1}. Attach less, or reload the "
-            "model with a longer context.",
-            show_count(room.tokens),
-            show_count(room.n_ctx),
-        )
-    return tr(
-        "This takes {0} tokens, but the context holds only {1}. Shorten it, attach less, start a "
-        "new chat, or reload the model with a longer context.",
-        show_count(room.tokens),
-        show_count(room.n_ctx),
-    )
 
 
 def _kind_of(path: Path) -> str:

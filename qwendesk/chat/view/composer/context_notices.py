@@ -5,10 +5,10 @@ from PySide6.QtWidgets import QAbstractButton
 
 from qwendesk.chat.chat_state import ChatEvent, ChatState, ConversationReplaced, TurnEnded, TurnsReplaced
 from qwendesk.chat.context_fill import ContextFill, ContextGauge
+from qwendesk.chat.request import TokenCount, too_large_sentence
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.view.composer.composer import Composer
 from qwendesk.chat.view.composer.composer_notice import NoticeAction
-from qwendesk.core.rope_scaling import longest_context
 from qwendesk.core.translation import join_sentences, tr, tr_n
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.widgets.bind import bind_field, follow
@@ -43,9 +43,10 @@ class ContextNotices(QObject):
             self._gauge.counted.set(None)
             self._count(says_full=True)
 
-    def show_refusal(self, sentence: str, *, can_skip: bool) -> None:
-        """Say that the message doesn't fit, with the ways to make room. `can_skip` is False if skipping turns can't."""
-        self._composer.show_notice(sentence, tuple(each for each in self._actions() if can_skip or each != "skip"))
+    def show_refusal(self, count: TokenCount) -> None:
+        """Say that the message doesn't fit, with the ways to make room. Skipping turns may not be one."""
+        actions = tuple(each for each in self._actions() if each != "skip" or not count.is_question_too_large)
+        self._composer.show_notice(too_large_sentence(count, self._report), actions)
 
     def _on_chat_event(self, event: ChatEvent) -> None:
         match event:
@@ -82,9 +83,8 @@ class ContextNotices(QObject):
     def _actions(self) -> tuple[NoticeAction, ...]:
         """Return what makes room: skip turns if there are several, and a longer context if the model allows one."""
         report = self._report
-        may_lengthen = report is None or report.n_ctx_train <= 0 or report.n_ctx < _longest(report)
         skip: tuple[NoticeAction, ...] = ("skip",) if self._gauge.n_sent_turns > 1 else ()
-        length: tuple[NoticeAction, ...] = ("length",) if may_lengthen else ()
+        length: tuple[NoticeAction, ...] = ("length",) if report is None or report.can_lengthen else ()
         return (*skip, *length)
 
     def _on_action(self, action: NoticeAction) -> None:
@@ -148,10 +148,6 @@ def _counted_settings(state: ChatState) -> tuple[object, ...]:
         settings.leave_out_reasoning,
         settings.overrides.get("preserve_thinking"),
     )
-
-
-def _longest(report: LoadReport) -> int:
-    return longest_context(report.architecture, report.n_ctx_train)
 
 
 class ContextSheetOpener(QObject):
