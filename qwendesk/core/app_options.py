@@ -258,7 +258,7 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
             choice_help={
                 "unload": "The model is unloaded, and all its memory is free. Questions wait, unless you choose Load "
                 "anyway.",
-                "experts": "The experts of the model move to the CPU, so you can still chat, more slowly. The model is "
+                "experts": "The experts of the model move into RAM, so you can still chat, more slowly. The model is "
                 "unloaded if it has no experts on the GPU, if RAM is too short for them, or if that isn't enough.",
             },
         ),

@@ -20,8 +20,11 @@ from qwendesk.engine.state import EngineState, Phase
 _FULL, _NEARLY_FULL = 0.98, 0.85
 
 
-def model_label(state: EngineState) -> str:
-    """Return the text of the model button: "name · quant · 64K", or the current state if no model is loaded."""
+def model_label(state: EngineState, *, is_measuring: bool = False) -> str:
+    """Return the text of the model button: "name · quant · 64K", or the current state if no model is loaded.
+
+    `is_measuring` is true while a measurement has the memory of the chat's model.
+    """
     if state.is_saving_states:
         return tr("Keeping your chats ready…")
     if state.report is not None:
@@ -37,6 +40,8 @@ def model_label(state: EngineState) -> str:
     if state.idle_unloaded is not None:
         model = state.idle_unloaded.model
         name = model_title(model)
+        if is_measuring:
+            return tr("{0} · loads after the measurement", name)
         if state.questions_held:
             return tr("{0} · unloaded for another program", name)
         return tr("{0} · loads with your next message", name)

@@ -48,7 +48,7 @@ class Menu(QMenu):
         painter.end()
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Keep the menu of a button at the window's right edge inside of the window."""
+        """Keep the menu of a button inside of the window: beside its right edge, and above a button near its end."""
         super().showEvent(event)
         parent = self.parentWidget()
         window = parent.window() if parent is not None else None
@@ -58,6 +58,12 @@ class Menu(QMenu):
         too_far = min(self.geometry().right() - inside.right(), self.x() - inside.left())
         if too_far > 0:
             self.move(self.x() - too_far, self.y())
+        button = next((each for each in self.menuAction().associatedObjects() if isinstance(each, QWidget)), None)
+        if button is None or self.geometry().bottom() <= inside.bottom():
+            return
+        above = button.mapToGlobal(QPoint(0, 0)).y() - self.height()
+        if above >= inside.top():
+            self.move(self.x(), above)
 
     def add_submenu(self, title: str, name: str) -> "Menu":
         """Add an empty submenu with this objectName and return it."""

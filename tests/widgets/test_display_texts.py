@@ -27,6 +27,12 @@ def test_model_button_shows_name_quant_and_context() -> None:
     assert display_texts.model_label(EngineState()) == "Choose a model"
 
 
+def test_model_button_says_when_an_unloaded_model_loads_again() -> None:
+    state = EngineState(idle_unloaded=REAL.options)
+    assert display_texts.model_label(state).endswith(" · loads with your next message")
+    assert display_texts.model_label(state, is_measuring=True).endswith(" · loads after the measurement")
+
+
 def test_stats_of_an_answer() -> None:
     stats = AnswerStats(
         prompt_tokens=12_340,

@@ -195,3 +195,20 @@ def test_a_menu_stays_inside_of_its_window(holder: QWidget, x: int) -> None:
     if x == 0:
         assert menu.x() == 100, "where there is room it stays below its button"
     menu.close()
+
+
+@pytest.mark.parametrize("y", [20, 260])
+def test_a_menu_is_above_a_button_near_the_end_of_the_window(holder: QWidget, y: int) -> None:
+    holder.setGeometry(100, 50, 400, 300)
+    button = TextButton("Attach")
+    button.setParent(holder)
+    button.setGeometry(20, y, 100, 30)
+    button.show()
+    menu = Menu(holder)
+    menu.addActions([QAction("Files", menu), QAction("A folder", menu)])
+    button.setMenu(menu)
+    menu.popup(button.mapToGlobal(QPoint(0, 30)))
+    place = menu.geometry()
+    assert holder.geometry().contains(place)
+    assert (place.top() >= 50 + y + 30) if y == 20 else (place.bottom() < 50 + y)
+    menu.close()

@@ -97,7 +97,9 @@ class MainWindow(QMainWindow):
         self._tasks.failed.connect(self.report)
         self._connect(navigation)
         self._connect_chat(chat)
+        self._measuring = meters.measuring
         bind(self, engine.observed, self._on_engine)
+        bind(self, meters.measuring, lambda _name: self._on_engine(engine.state))
         if isinstance(app := QApplication.instance(), QApplication):
             CompositionGuard(app, self)
         self._composer_focus = ComposerFocus(self, self.chat_page.composer, engine)
@@ -321,7 +323,7 @@ class MainWindow(QMainWindow):
         self.end()
 
     def _on_engine(self, state: EngineState) -> None:
-        self.top_bar.show_state(state)
+        self.top_bar.show_state(state, is_measuring=bool(self._measuring.value))
         self.meter_bar.show_state(state)
 
     def _show_last_answer(self) -> None:

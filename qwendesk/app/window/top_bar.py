@@ -245,8 +245,8 @@ class TopBar(QFrame):
         self._set_height()
         self.show_state(EngineState())
 
-    def show_state(self, state: EngineState) -> None:
-        self.model.show_state(state)
+    def show_state(self, state: EngineState, *, is_measuring: bool = False) -> None:
+        self.model.show_state(state, is_measuring=is_measuring)
         loaded = state.report is not None
         loading = state.phase in (Phase.STARTING, Phase.LOADING)
         demo = state.requested is not None and is_demo(state.requested.model)
@@ -324,12 +324,14 @@ class ModelButton(QPushButton):
         self.setFixedHeight(self._high)
         self.updateGeometry()
 
-    def show_state(self, state: EngineState) -> None:
+    def show_state(self, state: EngineState, *, is_measuring: bool = False) -> None:
         self._state = state
-        label = model_label(state)
+        label = model_label(state, is_measuring=is_measuring)
         tip = tr("Choose a model")
         if state.report is not None:
             tip = tr("{0}\nClick to choose another model", state.report.options.model)
+        elif is_measuring and state.idle_unloaded is not None:
+            tip = tr("Unloaded while a measurement needs the memory.\nClick to choose another model")
         elif state.questions_held:
             tip = tr("Unloaded while another program needs the memory.\nClick to choose another model")
         elif state.idle_unloaded is not None:

@@ -38,7 +38,7 @@ _CHOICES = {
     "full_screen": mark("Full screen"),
     "listed": mark("Listed only"),
     "unload": mark("Unload"),
-    "experts": mark("Experts to CPU"),
+    "experts": mark("Experts to RAM"),
     "keep": mark("Keep loaded"),
     "duckduckgo": "DuckDuckGo",
     "brave": "Brave Search",

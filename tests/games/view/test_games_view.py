@@ -130,7 +130,7 @@ async def test_programs_are_added_by_name_changed_and_removed(gaming: GamingWind
     assert field.text() == ""
     assert rules(gaming) == {"eldenring.exe": "unload", "blender": "unload"}
     choice = gaming.find("settings.programs.2.action", QComboBox)
-    assert [choice.itemText(index) for index in range(choice.count())] == ["Unload", "Experts to CPU", "Keep loaded"]
+    assert [choice.itemText(index) for index in range(choice.count())] == ["Unload", "Experts to RAM", "Keep loaded"]
     choice.setCurrentIndex(1)
     choice.activated.emit(1)
     assert rules(gaming) == {"eldenring.exe": "unload", "blender": "experts"}

@@ -164,8 +164,8 @@ def context_remark(pending: PendingLoad) -> str:
     if requested is None or limits is None or not limits.n_ctx or requested.n_ctx <= limits.n_ctx:
         return ""
     return tr(
-        "Longer than the {0} that the model was trained on. YaRN reaches further, but answers to short prompts get "
-        "worse.",
+        "Longer than the {0} that the model was trained on. It is stretched for that (YaRN), and answers to short "
+        "prompts get worse.",
         show_tokens(limits.n_ctx),
     )
 
