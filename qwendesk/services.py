@@ -26,7 +26,7 @@ from qwendesk.engines.load_decision import decide as decide_by_header
 from qwendesk.engines.load_planner import LoadPlanner
 from qwendesk.engines.measurements import DraftSpeedups, Measurements
 from qwendesk.engines.outgrown_service import OutgrownService
-from qwendesk.engines.pending_load import PendingLoadService
+from qwendesk.engines.pending_load_service import PendingLoadService
 from qwendesk.engines.services import InstalledEngines
 from qwendesk.games.service import GameMode, GameSources, sources_of_this_pc
 from qwendesk.hardware.snapshot import Snapshot

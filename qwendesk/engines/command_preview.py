@@ -9,7 +9,8 @@ from qwendesk.core.errors import BadOption
 from qwendesk.core.model_titles import ModelName
 from qwendesk.core.option_rules import with_changes
 from qwendesk.core.options import LoadOptions
-from qwendesk.engines.pending_load import PendingLoad, PendingLoadService
+from qwendesk.engines.pending_load import PendingLoad
+from qwendesk.engines.pending_load_service import PendingLoadService
 
 if TYPE_CHECKING:
     from qwendesk.commands.command_reader import ReadCommand

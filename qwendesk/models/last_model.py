@@ -12,7 +12,7 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.served_model import is_served
 from qwendesk.engine.state import EngineState
 from qwendesk.engines.engine_service import EngineService
-from qwendesk.engines.pending_load import PendingLoadService
+from qwendesk.engines.pending_load_service import PendingLoadService
 from qwendesk.models.load_options import LoadOptionsService
 
 

@@ -13,8 +13,10 @@ DEVICE = "Vulkan0"
 ENGINE_TESTS = (
     "tests/engine/test_real_engine.py",
     "tests/engine/worker/test_turns.py",
+    "tests/engine/worker/test_pictures.py",
+    "tests/engine/worker/test_clips.py",
 )
-"""Tests of the engine on the CPU that are run on the Vulkan device too: tests/engine/demo_device.py tells them."""
+"""Tests of the engine on the CPU that are run on the Vulkan device too: tests/engine/device.py tells them."""
 _SHADER_CACHE = SHARED / "shader-cache"
 """Mesa's own: the first use of each shader takes seconds to compile, so it is kept between runs."""
 _TEST_LIMIT_S = 20 * 60

@@ -33,7 +33,7 @@ from qwendesk.core.translation import tr
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engine.state import EngineState
 from qwendesk.engines.command_preview import CommandService
-from qwendesk.engines.pending_load import PendingLoadService
+from qwendesk.engines.pending_load_service import PendingLoadService
 from qwendesk.hardware.ladder import StepDown
 from qwendesk.settings.service import SettingsService
 from qwendesk.toolbox.edit_history import EditHistory

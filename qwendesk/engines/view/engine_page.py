@@ -15,7 +15,8 @@ from qwendesk.core.translation import tr
 from qwendesk.engines.engine_choice import EngineChoice
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.load_planner import LoadPlanner
-from qwendesk.engines.pending_load import PendingLoad, PendingLoadService
+from qwendesk.engines.pending_load import PendingLoad
+from qwendesk.engines.pending_load_service import PendingLoadService
 from qwendesk.engines.self_test import SelfTest, SelfTestState, versions
 from qwendesk.engines.view.engine_report import Known, diagnostics, facts, health, sections, test_lines
 from qwendesk.engines.view.engines_presenter import EnginesPresenter

@@ -11,7 +11,8 @@ from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
 from qwendesk.engines.outgrown_service import serving_of
-from qwendesk.engines.pending_load import PendingLoad, PendingLoadService
+from qwendesk.engines.pending_load import PendingLoad
+from qwendesk.engines.pending_load_service import PendingLoadService
 from qwendesk.widgets.bind import bind
 from qwendesk.widgets.buttons import TextButton, copy_text, describe
 from qwendesk.widgets.layouts import FlowLayout

@@ -13,7 +13,8 @@ from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.observed import Observed
 from qwendesk.core.settings import table
 from qwendesk.core.translation import mark, tr
-from qwendesk.engines.pending_load import PendingLoad, PendingLoadService
+from qwendesk.engines.pending_load import PendingLoad
+from qwendesk.engines.pending_load_service import PendingLoadService
 from qwendesk.engines.view.load_options import load_text
 from qwendesk.engines.view.load_options.memory_card import MemoryCard
 from qwendesk.engines.view.load_options.options_sheet import OptionsSheet

@@ -15,7 +15,8 @@ from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import Entry, table
 from qwendesk.core.translation import tr, tr_n
-from qwendesk.engines.pending_load import PendingLoad, PendingLoadService
+from qwendesk.engines.pending_load import PendingLoad
+from qwendesk.engines.pending_load_service import PendingLoadService
 from qwendesk.engines.view.load_options import load_text
 from qwendesk.engines.view.load_options.command_card import CommandCard
 from qwendesk.engines.view.load_options.panel_control import ReloadButton, VerdictLine

@@ -4,7 +4,8 @@ from PySide6.QtCore import QPoint, Signal
 from PySide6.QtWidgets import QWidget
 
 from qwendesk.core.translation import tr
-from qwendesk.engines.pending_load import PendingLoad, PendingLoadService
+from qwendesk.engines.pending_load import PendingLoad
+from qwendesk.engines.pending_load_service import PendingLoadService
 from qwendesk.engines.view.load_options import load_text
 from qwendesk.engines.view.load_options.load_text import Control, FootVerdict
 from qwendesk.widgets.buttons import ChevronButton, IconButton, TextButton, describe, restyle
