@@ -48,6 +48,7 @@ class BenchDesk(Desk):
         self.click("bench.run")
         await self.until(lambda: speed.value.is_running)
         await self.until(lambda: not speed.value.is_running)
+        assert speed.value.failure is None, f"{speed.value.failure}, notes {speed.value.notes}"
         await self.parts.engine.wait_until_settled()
         await self.until(lambda: self.is_shown("bench.headline"))
 
