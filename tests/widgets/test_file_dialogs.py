@@ -112,3 +112,19 @@ def test_nothing_is_cut_in_qts_own_dialog_and_its_arrows_are_seen(holder: QWidge
     for column in range(1, header.count()):
         assert header.sectionSize(column) >= files.sizeHintForColumn(column)
     dialog.reject()
+
+
+def test_qts_own_dialog_lists_the_folders_of_the_user(holder: QWidget) -> None:
+    locations = QStandardPaths.StandardLocation
+    documents, home = (
+        Path(QStandardPaths.writableLocation(each)) for each in (locations.DocumentsLocation, locations.HomeLocation)
+    )
+    documents.mkdir(parents=True, exist_ok=True)
+    ask_for_file(holder, "file", "Import", ["All files (*)"], lambda _path: None)
+    dialog = opened(holder, "file")
+    listed = [Path(url.toLocalFile()) for url in dialog.sidebarUrls()]
+    assert listed[0] == home
+    assert documents in listed
+    assert len(set(listed)) == len(listed)
+    assert all(folder.is_dir() for folder in listed)
+    dialog.close()
