@@ -23,6 +23,8 @@ from qwendesk.widgets.theme_keeper import current_theme
 
 # Size of a submenu's arrow, and its distance from the edge, as a menu's from the window's, in logical pixels.
 _ARROW, _EDGE = 14, 8
+# Between a button and its menu.
+_GAP = 4
 
 
 class Menu(QMenu):
@@ -30,7 +32,15 @@ class Menu(QMenu):
 
     def __init__(self, parent: QWidget, title: str = "") -> None:
         super().__init__(title, parent)
+        self._button: QWidget | None = None
+        """The button that it was opened at, unless that has it as its own menu."""
         self.setProperty("kind", "menu")
+
+    def open_at(self, button: QWidget, *, is_right_aligned: bool = False) -> None:
+        """Open below a button: their left edges meet, or their right ones."""
+        self._button = button
+        x = button.width() - self.sizeHint().width() if is_right_aligned else 0
+        self.popup(button.mapToGlobal(QPoint(x, button.height() + _GAP)))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw our own arrow for each submenu, because the stylesheet's would have one colour in every theme."""
@@ -58,10 +68,11 @@ class Menu(QMenu):
         too_far = min(self.geometry().right() - inside.right(), self.x() - inside.left())
         if too_far > 0:
             self.move(self.x() - too_far, self.y())
-        button = next((each for each in self.menuAction().associatedObjects() if isinstance(each, QWidget)), None)
+        owners = (each for each in self.menuAction().associatedObjects() if isinstance(each, QWidget))
+        button = self._button or next(owners, None)
         if button is None or self.geometry().bottom() <= inside.bottom():
             return
-        above = button.mapToGlobal(QPoint(0, 0)).y() - self.height()
+        above = button.mapToGlobal(QPoint(0, -_GAP)).y() - self.height()
         if above >= inside.top():
             self.move(self.x(), above)
 

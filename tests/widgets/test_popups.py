@@ -197,8 +197,9 @@ def test_a_menu_stays_inside_of_its_window(holder: QWidget, x: int) -> None:
     menu.close()
 
 
+@pytest.mark.parametrize("way", ["its own menu", "opened at it"])
 @pytest.mark.parametrize("y", [20, 260])
-def test_a_menu_is_above_a_button_near_the_end_of_the_window(holder: QWidget, y: int) -> None:
+def test_a_menu_is_above_a_button_near_the_end_of_the_window(holder: QWidget, y: int, way: str) -> None:
     holder.setGeometry(100, 50, 400, 300)
     button = TextButton("Attach")
     button.setParent(holder)
@@ -206,9 +207,13 @@ def test_a_menu_is_above_a_button_near_the_end_of_the_window(holder: QWidget, y:
     button.show()
     menu = Menu(holder)
     menu.addActions([QAction("Files", menu), QAction("A folder", menu)])
-    button.setMenu(menu)
-    menu.popup(button.mapToGlobal(QPoint(0, 30)))
+    if way == "its own menu":
+        button.setMenu(menu)
+        menu.popup(button.mapToGlobal(QPoint(0, 30)))
+    else:
+        menu.open_at(button)
     place = menu.geometry()
     assert holder.geometry().contains(place)
     assert (place.top() >= 50 + y + 30) if y == 20 else (place.bottom() < 50 + y)
+    assert place.left() == 120
     menu.close()

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from PySide6.QtCore import QObject, QPoint, Qt, Signal
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
     QFrame,
@@ -70,8 +70,7 @@ class CommandMenus(QObject):
     def open_menu(self) -> None:
         button = self._window.top_bar.menu_button
         menu = _main_menu(self._window, installed(self._window))
-        width = menu.sizeHint().width()
-        menu.popup(button.mapToGlobal(QPoint(button.width() - width, button.height() + 4)))
+        menu.open_at(button, is_right_aligned=True)
 
     def open_shortcuts(self) -> None:
         ShortcutsDialog(installed(self._window), self._window).open()

@@ -2,7 +2,6 @@
 
 from functools import partial
 
-from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
 from qwendesk.core.app_options import AppOptions, GameAction, ProgramRule
@@ -156,7 +155,7 @@ class ProgramsSection(TitledCard):
             action = menu.addAction(name)
             action.triggered.connect(partial(self._game.set_rule, name, "unload"))
         menu.aboutToHide.connect(menu.deleteLater)
-        menu.popup(button.mapToGlobal(QPoint(0, button.height())))
+        menu.open_at(button)
 
 
 def _may_have_gpu(state: EngineState) -> bool:

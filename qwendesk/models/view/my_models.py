@@ -219,9 +219,7 @@ class MyModels(QWidget):
         entry = self._rows[path].entry
         if entry is not None:
             menu = RowMenu(self._actions, entry, self._services.library.state.value, self)
-            corner = button.rect().bottomRight()
-            corner.setX(corner.x() - menu.sizeHint().width())
-            menu.popup(button.mapToGlobal(corner))
+            menu.open_at(button, is_right_aligned=True)
 
     def _on_search(self, _text: str) -> None:
         self._n_wanted = _ROWS_AT_ONCE

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
@@ -111,7 +111,7 @@ class SearchTab(FileOffersTab):
         return menu
 
     def _open_sorts(self) -> None:
-        self._sorts.popup(self._sort.mapToGlobal(QPoint(0, self._sort.height() + 4)))
+        self._sorts.open_at(self._sort)
 
     def _sort_by(self, sort: Sort) -> None:
         self._choose_sort(sort)

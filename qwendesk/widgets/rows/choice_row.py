@@ -3,7 +3,7 @@
 from typing import Any
 
 import msgspec
-from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAction
 
 from qwendesk.core.settings import Entry
@@ -84,7 +84,7 @@ class ChoiceRow(SettingRow):
         return choice_text(choice)
 
     def _open_menu(self) -> None:
-        self._menu.popup(self._open.mapToGlobal(QPoint(0, self._open.height())))
+        self._menu.open_at(self._open)
 
     def _choose(self, choice: Any) -> None:
         # A click unchecks the checked button. Check it again in case nothing changes.

@@ -169,7 +169,7 @@ class Sidebar(QFrame):
         new.clicked.connect(self._new)
         more = IconButton("more", size=16)
         describe(more, "chats.more", tr("More"), tr("Incognito chat, folders, archive, import and export"))
-        more.clicked.connect(lambda: self._more_menu().popup(more.mapToGlobal(QPoint(0, more.height() + 4))))
+        more.clicked.connect(lambda: self._more_menu().open_at(more))
         row = QHBoxLayout()
         row.setContentsMargins(12, 0, 8, 0)
         row.setSpacing(4)

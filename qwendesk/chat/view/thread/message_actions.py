@@ -182,7 +182,7 @@ class MessageActions(QWidget):
         button.clicked.connect(copied)
         other = self._button("down", "copyas", tr("Copy as…"), tr("Copy as Markdown, plain text or rich text"))
         other.setFixedWidth(16)
-        other.clicked.connect(lambda: self._copy_menu(text).popup(other.mapToGlobal(other.rect().bottomLeft())))
+        other.clicked.connect(lambda: self._copy_menu(text).open_at(other))
 
     def _copy_menu(self, text: str) -> Menu:
         menu = Menu(self)

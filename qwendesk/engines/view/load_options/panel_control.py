@@ -1,6 +1,6 @@
 """The controls of the Load tab, and what it shares with the sheet of all options: the verdict and the reload button."""
 
-from PySide6.QtCore import QPoint, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from qwendesk.core.translation import tr
@@ -77,7 +77,7 @@ class PanelControl(QWidget):
         exact = self._menu.addAction(tr("Set exactly…"))
         exact.setObjectName(f"{self._name}.exact")
         exact.triggered.connect(self.exact_asked)
-        self._menu.popup(self.field.mapToGlobal(QPoint(0, self.field.height())))
+        self._menu.open_at(self.field)
 
     def _scale(self) -> None:
         self.field.setMinimumWidth(current_theme().px(_FIELD))
