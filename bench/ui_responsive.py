@@ -157,7 +157,8 @@ async def open_long_chat(parts: Parts) -> None:
         await asyncio.sleep(0.5)
         started, cpu = time.perf_counter(), time.process_time()
         await chats.open("long")
-        while not (row := thread.findChild(QWidget, f"thread.message.{_LONG_CHAT_TURNS}")) or not row.isVisible():  # noqa: ASYNC110
+        last = f"thread.message.{parts.chat.conversation.turns[-1].id}"
+        while not (row := thread.findChild(QWidget, last)) or not row.isVisible():  # noqa: ASYNC110
             await asyncio.sleep(0)
         parts.window.repaint()
         took.append((time.perf_counter() - started) * 1000)
