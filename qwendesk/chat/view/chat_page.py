@@ -134,19 +134,21 @@ class ChatPage(QWidget):
 
     def show_engine(self, state: EngineState, retry: StepDown | None = None) -> None:
         """Show the engine's state; `retry` is the step to offer after a failed load."""
+        is_new_report = state.report is not self._engine.report
         self._engine = state
-        self._last_report = state.report or self._last_report
-        self.attachments.show_report(state.report)
-        self.context_notices.show_report(state.report)
-        self._typed_tokens.show_report(state.report)
-        self.tool_picker.show_report(state.report)
+        if is_new_report:  # loading tells its progress in many states
+            self._last_report = state.report or self._last_report
+            self.attachments.show_report(state.report)
+            self.context_notices.show_report(state.report)
+            self._typed_tokens.show_report(state.report)
+            self.tool_picker.show_report(state.report)
+            self._show_settings()
         banner = next_banner(self._banner_state, state, retry)
         if banner.content != self._banner_state.content:
             self.banner.show_content(banner.content)
         self._banner_state = banner
         self.welcome.show_state(state)
         self._show_first_start()
-        self._show_settings()
         self._thread_controller.show_engine(state)
 
     def set_first_start(self, widget: QWidget) -> None:
