@@ -118,19 +118,21 @@ async def test_faster_answers_with_slower_prompts_can_be_used(desk: BenchDesk) -
     assert desk.text_of("tune.result").endswith("But prompts are read 50% slower.")
 
 
-async def test_the_state_chip_says_that_a_measurement_has_the_memory(desk: BenchDesk) -> None:
-    """It said "Ejected to free memory", which sounded like something that went wrong."""
+async def test_the_state_and_the_model_button_say_that_a_measurement_has_the_memory(desk: BenchDesk) -> None:
+    """They said "Ejected to free memory", as if something had gone wrong, and "loads with your next message"."""
     await load_and_open(desk)
     desk.bench_client.blocks_at = "pp128"
     desk.click("tune.run")
     await desk.bench_client.is_blocked.wait()
 
     await desk.until(lambda: desk.text_of("meter.state") == "Measuring…")
+    on_button = desk.text_of("model.button")
     await desk.until(lambda: desk.is_shown("tune.stop"))
     desk.click("tune.stop")
     await desk.parts.engine.wait_until_settled()
 
     await desk.until(lambda: desk.text_of("meter.state") != "Measuring…")
+    assert on_button.endswith(" · loads after the measurement")
 
 
 async def test_the_cache_is_tried_only_after_the_switch(desk: BenchDesk) -> None:

@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 
+from qwendesk.engine.protocol import ServedBy
 from tests.fakes.engine import DEMO_REPORT, FakeEngineClient, ScriptedAnswer
 from tests.window_desk import Desk
 
@@ -78,6 +79,13 @@ async def test_longer_context_is_offered_if_yarn_reaches_it(
 ) -> None:
     desk = await full_desk(make_desk, client, longest=N_CTX)
     assert desk.is_shown("composer.length")
+
+
+def test_a_model_on_a_server_is_not_loaded_from_here_with_a_longer_context() -> None:
+    report = msgspec.structs.replace(DEMO_REPORT, n_ctx=N_CTX, n_ctx_train=8 * N_CTX)
+    assert report.can_lengthen
+    served = ServedBy(name="My server", address="http://127.0.0.1:1", program="llama-server")
+    assert not msgspec.structs.replace(report, served_by=served).can_lengthen
 
 
 async def test_gauge_shows_the_number_of_the_sheet_before_and_after(desk: Desk) -> None:
