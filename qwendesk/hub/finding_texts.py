@@ -2,7 +2,7 @@
 
 The window and the command line both use them. {name} stands for the value of that name, which belongs to a finding or a
 detail. `shown_value` formats the values. After a change of an English text, `python -m tools.i18n update de` marks its
-German one for translation. The file has over 400 lines so that all these texts are in one place.
+German one for translation. The file has over 500 lines so that all these texts are in one place.
 """
 
 import types

@@ -136,7 +136,7 @@ class ChatPage(QWidget):
         """Show the engine's state; `retry` is the step to offer after a failed load."""
         is_new_report = state.report is not self._engine.report
         self._engine = state
-        if is_new_report:  # loading tells its progress in many states
+        if is_new_report:  # a load has many states, for its progress
             self._last_report = state.report or self._last_report
             self.attachments.show_report(state.report)
             self.context_notices.show_report(state.report)

@@ -1,6 +1,7 @@
 """The first start: what this is in a sentence, the best model for the PC with a button, and other ways to begin.
 
-The card is as tall while it looks at the PC as with its offer or a download, so nothing moves under the pointer.
+The card is as tall while it looks at the PC as with its offer or a download, so nothing moves under the pointer. The
+file has over 500 lines, because each part of the card stands beside what fills it.
 """
 
 from collections.abc import Callable
