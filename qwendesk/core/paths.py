@@ -1,5 +1,6 @@
 """Paths of the app's resources and of this user's folders, which platformdirs determines."""
 
+import functools
 import sys
 from pathlib import Path
 
@@ -9,6 +10,7 @@ _APP = "QwenDesk"
 _DEMO_MODEL = "qwendesk-demo-Q8_0.gguf"
 
 
+@functools.cache
 def resources_folder() -> Path:
     """Return the folder of the app's read-only files: next to the package in a source tree, inside a wheel or bundle.
 

@@ -75,14 +75,12 @@ class Entry(msgspec.Struct, frozen=True):
 def table(options: type[msgspec.Struct]) -> Mapping[str, Entry]:
     """Return the rows of an option struct by key, in the order of declaration."""
     needs_reload = bool(getattr(options, "needs_reload", False))
-    hints = typing.get_type_hints(options, include_extras=True)
     rows: dict[str, Entry] = {}
     for field in msgspec.structs.fields(options):
-        hint = hints[field.name]
-        setting = next((note for note in getattr(hint, "__metadata__", ()) if isinstance(note, Setting)), None)
+        setting = next((note for note in getattr(field.type, "__metadata__", ()) if isinstance(note, Setting)), None)
         if setting is None:
             continue
-        plain = typing.get_args(hint)[0]
+        plain = typing.get_args(field.type)[0]
         default = field.default if field.default is not msgspec.NODEFAULT else None
         rows[field.name] = Entry(field.name, setting, plain, default, _choices(plain), needs_reload)
     return types.MappingProxyType(rows)

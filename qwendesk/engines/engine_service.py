@@ -293,6 +293,7 @@ class EngineService:
                 self._to_restore = self.state.requested
             return cancelled_load()
         self._apply(LoadAsked(options, own))
+        await asyncio.sleep(0)  # the window draws this before it does anything else
         result = await self._try_load(ticket, options)
         if ticket != self._latest_ticket:
             result = cancelled_load()

@@ -6,7 +6,7 @@ from typing import Any, Literal, cast
 
 from PySide6.QtCore import QEasingCurve, QEvent, QObject, Qt, QTimer, QVariantAnimation, Signal
 from PySide6.QtGui import QWheelEvent, QWindow
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QScrollArea, QWidget
 
 from qwendesk.widgets.app_style import AppStyle
 from qwendesk.widgets.stylesheet import stylesheet
@@ -224,6 +224,8 @@ class _Restyler(QObject):
         for each in shown:  # a child takes fonts and colours from its parent, which comes first
             style.polish(each)
         for each in shown:
+            if isinstance(each, QScrollArea):
+                continue  # it would measure its content at once, and does so again when that is arranged
             QApplication.sendEvent(each, QEvent(QEvent.Type.StyleChange))
         return shown
 

@@ -1,6 +1,7 @@
 """The answers of the scripted engine: what they say, and the stream of their events."""
 
 import asyncio
+import itertools
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Literal, Protocol
@@ -126,13 +127,11 @@ class FakeAnswerStream:
             yield event
         yield self._last(total, counts["reasoning"], counts["answer"])
 
-    def _pieces(self) -> list[tuple[Literal["reasoning", "answer"], str, int]]:
+    def _pieces(self) -> Iterator[tuple[Literal["reasoning", "answer"], str, int]]:
         script = self._script
-        pieces: list[tuple[Literal["reasoning", "answer"], str, int]] = []
         if self._request.options.enable_thinking:
-            pieces += [("reasoning", text, tokens) for text, tokens in _in_chunks(script.reasoning, script.chunk)]
-        pieces += [("answer", text, tokens) for text, tokens in _in_chunks(script.text, script.chunk)]
-        return pieces
+            yield from (("reasoning", text, tokens) for text, tokens in _in_chunks(script.reasoning, script.chunk))
+        yield from (("answer", text, tokens) for text, tokens in _in_chunks(script.text, script.chunk))
 
     def _call_events(self) -> Iterator[AnswerItem]:
         for index, call in enumerate(self._script.calls):
@@ -166,11 +165,13 @@ class FakeAnswerStream:
         return finished
 
 
-def _in_chunks(text: str, words: int) -> list[tuple[str, int]]:
+def _in_chunks(text: str, words: int) -> Iterator[tuple[str, int]]:
     """`text` in pieces of that many words (white space stays with the word before it), each with its word count."""
-    pieces = re.findall(r"\s*\S+\s*", text) or ([text] if text else [])
-    groups = [pieces[start : start + words] for start in range(0, len(pieces), words)]
-    return [("".join(group), len(group)) for group in groups]
+    pieces = (
+        (match.group() for match in re.finditer(r"\s*\S+\s*", text)) if text.strip() else iter([text] if text else [])
+    )
+    while group := list(itertools.islice(pieces, words)):
+        yield "".join(group), len(group)
 
 
 def part_tokens(part: Part) -> int:

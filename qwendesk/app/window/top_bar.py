@@ -21,7 +21,7 @@ from qwendesk.widgets.actions import COMMANDS
 from qwendesk.widgets.buttons import IconButton, TextButton, ThemedIcon, describe
 from qwendesk.widgets.display_texts import model_label
 from qwendesk.widgets.icons import pixmap
-from qwendesk.widgets.layouts import DensitySpacing
+from qwendesk.widgets.layouts import DensitySpacing, laid_out_once
 from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.popups import Menu
 from qwendesk.widgets.theme_keeper import ThemeChoice, app_theme, current_theme
@@ -251,13 +251,14 @@ class TopBar(QFrame):
         loading = state.phase in (Phase.STARTING, Phase.LOADING)
         demo = state.requested is not None and is_demo(state.requested.model)
         self._incognito.setToolTip(incognito_text(state.model))
-        self._eject.setVisible(loaded)
+        with laid_out_once(self):
+            self._eject.setVisible(loaded)
+            self._demo_tag.setVisible(demo and (loaded or loading))
         served = state.report.served_by if state.report is not None else None
         if served is not None:
             self._eject.setToolTip(tr("Stop using {0}. The model stays loaded there.", served.name))
         else:
             self._describe_eject()
-        self._demo_tag.setVisible(demo and (loaded or loading))
 
     def _describe_eject(self) -> None:
         tip = tr("Unload the model and free its memory")

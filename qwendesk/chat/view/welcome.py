@@ -14,7 +14,7 @@ from qwendesk.engine.state import EngineState
 from qwendesk.widgets.actions import COMMANDS
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.kit import READING_WIDTH
-from qwendesk.widgets.layouts import FlowLayout
+from qwendesk.widgets.layouts import FlowLayout, laid_out_once
 
 # Questions that the built-in demo was trained on.
 DEMO_QUESTIONS = (
@@ -84,7 +84,7 @@ class WelcomePage(QWidget):
         column.addWidget(choose, 0, Qt.AlignmentFlag.AlignLeft)
         column.addWidget(self._ways)
         column.addStretch(6)
-        holder = QWidget()
+        holder = self._holder = QWidget()
         holder.setMaximumWidth(READING_WIDTH)
         holder.setLayout(column)
         row = QHBoxLayout(self)
@@ -111,6 +111,11 @@ class WelcomePage(QWidget):
 
     def show_state(self, state: EngineState) -> None:
         self._state = state
+        with laid_out_once(self._holder):
+            self._show_model()
+
+    def _show_model(self) -> None:
+        state = self._state
         model = state.requested.model if state.requested is not None else ""
         active = state.report is not None or state.is_loading
         has_real = active and not is_demo(model)

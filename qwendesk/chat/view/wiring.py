@@ -42,7 +42,7 @@ from qwendesk.toolbox.knowledge.search import read_page, read_source
 from qwendesk.toolbox.service import ToolService
 from qwendesk.widgets.actions import ActionId
 from qwendesk.widgets.bind import bind, bind_field
-from qwendesk.widgets.layouts import LazyPage
+from qwendesk.widgets.layouts import LazyPage, size_hidden
 from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.tasks import window_tasks
 
@@ -109,7 +109,12 @@ class ChatView(QObject):
     def start(self, folder: Path | None = None, may_reopen: MayReopen = always) -> None:
         """Open the stored chats, and the chat that was open last if `may_reopen` allows it."""
         self._starting = self._tasks.start(self.services.start(folder, may_reopen))
-        self._tasks.start(asyncio.to_thread(import_message_widgets))
+        self._tasks.start(self._get_ready())
+
+    async def _get_ready(self) -> None:
+        """Do ahead, while nobody waits, what would delay the first model and the first message."""
+        await asyncio.to_thread(import_message_widgets)
+        await size_hidden(self.page.window())
 
     async def opened(self) -> None:
         """Wait until `start` has opened the last chat or failed. Return at once if it wasn't called."""

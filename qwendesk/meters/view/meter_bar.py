@@ -21,6 +21,7 @@ from qwendesk.meters.view import meter_text
 from qwendesk.widgets.bind import bind
 from qwendesk.widgets.buttons import StatusButton, describe, restyle
 from qwendesk.widgets.display_texts import context_text, context_tone, device_text, engine_text, speed_text
+from qwendesk.widgets.layouts import laid_out_once
 from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 from qwendesk.widgets.vram_bar import VramBar
@@ -260,8 +261,9 @@ class MeterBar(QFrame):
             if sum(widths) + _SPACING * (len(shown) - 1) + 2 * _MARGIN <= width:
                 break
             wanted[widget] = False
-        for widget, is_wanted in wanted.items():
-            widget.setVisible(is_wanted)
+        with laid_out_once(self):
+            for widget, is_wanted in wanted.items():
+                widget.setVisible(is_wanted)
 
 
 def _label(name: str, kind: str = "") -> QLabel:

@@ -12,7 +12,7 @@ from qwendesk.core.settings import Entry
 from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import IconButton, TextButton, describe, restyle
 from qwendesk.widgets.kit import label as make_label
-from qwendesk.widgets.layouts import DensitySpacing
+from qwendesk.widgets.layouts import DensitySpacing, laid_out_once
 from qwendesk.widgets.rows.option_texts import found_by, help_text, search_words, section_slug, tooltip, value_text
 from qwendesk.widgets.text_layout import WrappingLabel
 from qwendesk.widgets.theme_keeper import current_theme
@@ -253,8 +253,9 @@ class SettingRow(QFrame):
         """Show the current value. A text that isn't applied stays, with its refusal, until the value changes."""
         is_same, self._value = self._value is not None and value == self._value, value
         is_changed = value != self.entry.default
-        self._mark.setVisible(is_changed)
-        self._reset.setVisible(is_changed)
+        with laid_out_once(self):
+            self._mark.setVisible(is_changed)
+            self._reset.setVisible(is_changed)
         if is_same and self.is_typed:
             return
         self.refuse("")
