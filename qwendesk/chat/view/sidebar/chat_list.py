@@ -193,6 +193,8 @@ class ChatList(QListView):
         set_up_list(self)
         self._model = model
         self._delegate = RowDelegate(self)
+        self._is_same_chat = True
+        """Whether no other chat was opened since the rows were shown."""
         self._folder_to_rename = ""
         """Id of a new folder that the list doesn't show yet."""
         self.setObjectName("chats.list")
@@ -219,9 +221,13 @@ class ChatList(QListView):
         rows = [index.data(ROW_ROLE) for index in indexes]
         return tuple(row for row in rows if isinstance(row, ChatSummary))
 
+    def note_opened(self) -> None:
+        """Note that another chat was opened, perhaps for a moment only: the next `show_rows` selects the open one."""
+        self._is_same_chat = False
+
     def show_rows(self, rows: tuple[Row, ...], current_id: str) -> None:
         """Show new rows. Keep the scroll position, and the selection unless another chat was opened."""
-        is_same_chat = self._delegate.current_id == current_id
+        is_same_chat, self._is_same_chat = self._is_same_chat, True
         self._delegate.current_id = current_id
         selected = [chat.id for chat in self.selected_chats() if is_same_chat] or [current_id]
         scrolled = self.verticalScrollBar().value()

@@ -16,7 +16,7 @@ from qwendesk.chat.view.sidebar.chat_search import HitDelegate, HitModel, Search
 from qwendesk.core.served_model import incognito_text
 from qwendesk.core.translation import tr
 from qwendesk.widgets.actions import COMMANDS
-from qwendesk.widgets.bind import REPAINT_EVERY_MS, bind
+from qwendesk.widgets.bind import REPAINT_EVERY_MS, bind, bind_field
 from qwendesk.widgets.buttons import IconButton, TextButton, describe
 from qwendesk.widgets.layouts import DensitySpacing
 from qwendesk.widgets.popups import Menu
@@ -80,6 +80,7 @@ class Sidebar(QFrame):
         foot.addWidget(self.toast)
         column.addLayout(foot)
         self._connect()
+        bind_field(self, chat_list.state, lambda state: state.current_id, lambda _id: self.list.note_opened())
         bind(self, chat_list.state, self.show_chats, every_ms=REPAINT_EVERY_MS)
 
     def show_chats(self, state: ChatListState) -> None:

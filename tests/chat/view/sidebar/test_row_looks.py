@@ -124,3 +124,19 @@ async def test_selected_chats_stay_selected_after_their_menu(
     chats.menu("One").hide()
     await asyncio.sleep(0)  # the menu's signal that it has hidden is queued
     await desk.until(lambda: lit(chats) == ["Three", "One"])
+
+
+async def test_chat_left_again_at_once_isnt_highlighted(qt_loop: asyncio.Runner, desk: Desk, tmp_path: Path) -> None:
+    """The list is drawn less often than chats may be opened: by a link in the chat that was just clicked, for example.
+
+    Then it is drawn with the chat that it showed before as the open one, while the row that was clicked is selected.
+    """
+    chats = await three_chats(desk, tmp_path)
+    await desk.until(lambda: lit(chats) == ["Three"])
+    chat_list = desk.parts.chats.services.chat_list
+    ids = {each.title: each.id for each in chat_list.state.value.summaries.values()}
+    chats.view.setCurrentIndex(chats.index("One"))
+    assert lit(chats) == ["Three", "One"]
+    chat_list.follow(ids["One"])
+    chat_list.follow(ids["Three"])
+    await desk.until(lambda: lit(chats) == ["Three"])
