@@ -189,7 +189,7 @@ def language_names(folder: Path | None = None) -> Mapping[str, str]:
     """Return the names of the available languages by code, English first."""
     found = {ENGLISH: "English"}
     for file in sorted((folder or languages_folder()).glob("*.json")):
-        language = read_language(file)
+        language = _decoded(file)
         if language is not None and _CODE.fullmatch(file.stem):
             found[file.stem] = language.name
     return found
@@ -197,13 +197,8 @@ def language_names(folder: Path | None = None) -> Mapping[str, str]:
 
 def read_language(file: Path) -> Language | None:
     """Return a language file without its unusable texts. Log a warning and return None if the file is unusable."""
-    try:
-        language = decode_json(file.read_bytes(), Language)
-    except (OSError, msgspec.DecodeError) as error:
-        _logger.warning("The language file %s cannot be used: %s", file, error)
-        return None
-    if language.plural not in PLURALS:
-        _logger.warning("The language file %s names an unknown plural rule: %s", file, language.plural)
+    language = _decoded(file)
+    if language is None:
         return None
     texts = {}
     for source, text in language.texts.items():
@@ -212,6 +207,19 @@ def read_language(file: Path) -> Language | None:
         elif text:
             texts[source] = text
     return msgspec.structs.replace(language, texts=texts)
+
+
+def _decoded(file: Path) -> Language | None:
+    """Return a language file with all its texts, which aren't checked: that takes longer than to decode them."""
+    try:
+        language = decode_json(file.read_bytes(), Language)
+    except (OSError, msgspec.DecodeError) as error:
+        _logger.warning("The language file %s cannot be used: %s", file, error)
+        return None
+    if language.plural not in PLURALS:
+        _logger.warning("The language file %s names an unknown plural rule: %s", file, language.plural)
+        return None
+    return language
 
 
 def translation_problem(source: str, text: str | Sequence[str], n_forms: int) -> str:
