@@ -40,6 +40,7 @@ _BEAT_S = 0.002
 _CHARACTERS = 30_000
 _TOKENS_PER_S = 200.0
 _LOAD_S = 3.0
+_LAZY_PAGES = ("models", "engine", "bench", "server", "settings")
 _LONG_CHAT_TURNS, _LONG_CHAT_TOKENS, _OPENINGS = 20, 30_000, 7
 
 
@@ -149,6 +150,7 @@ async def run(app: QApplication, folder: Path, *, quick: bool) -> None:
         await asyncio.sleep(0.1)
         await until_idle(parts)
     await open_long_chat(parts)
+    await open_pages(parts)
     await change_the_look(parts)
     await parts.close()
 
@@ -178,14 +180,17 @@ async def open_long_chat(parts: Parts) -> None:
     )
 
 
-async def change_the_look(parts: Parts) -> None:
-    """Open each page for the first time, and then change the text size and the theme on each of them."""
-    pages = ("chat", "models", "engine", "bench", "server", "settings")
-    for page in pages[1:]:
+async def open_pages(parts: Parts) -> None:
+    """Open each page for the first time, when it is imported and built."""
+    for page in _LAZY_PAGES:
         async with measured(f"the page {page} is opened for the first time"):
             parts.window.show_page(page)
             await asyncio.sleep(0.5)
-    for page in pages:
+
+
+async def change_the_look(parts: Parts) -> None:
+    """Change the text size and the theme on each page, after all of them were opened."""
+    for page in (*_LAZY_PAGES, "chat"):
         parts.window.show_page(page)
         await asyncio.sleep(0.5)
         changes: tuple[tuple[str, Callable[[], None]], ...] = (

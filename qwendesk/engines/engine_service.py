@@ -293,7 +293,7 @@ class EngineService:
                 self._to_restore = self.state.requested
             return cancelled_load()
         self._apply(LoadAsked(options, own))
-        await asyncio.sleep(0)  # the window draws this before it does anything else
+        await asyncio.sleep(0)  # so that the window can draw this state before the engine is asked
         result = await self._try_load(ticket, options)
         if ticket != self._latest_ticket:
             result = cancelled_load()

@@ -167,9 +167,7 @@ class FakeAnswerStream:
 
 def _in_chunks(text: str, words: int) -> Iterator[tuple[str, int]]:
     """`text` in pieces of that many words (white space stays with the word before it), each with its word count."""
-    pieces = (
-        (match.group() for match in re.finditer(r"\s*\S+\s*", text)) if text.strip() else iter([text] if text else [])
-    )
+    pieces = (match.group() for match in re.finditer(r"\s*\S+\s*|\s+", text))
     while group := list(itertools.islice(pieces, words)):
         yield "".join(group), len(group)
 

@@ -72,7 +72,7 @@ def test_widgets_shown_together_are_arranged_once(window: QWidget) -> None:
 
 
 def test_without_it_each_is_arranged_at_once(window: QWidget) -> None:
-    """What Qt does, for which `laid_out_once` is there."""
+    """What Qt does: should this fail with a newer Qt, `laid_out_once` may no longer be needed."""
     before = layouts(window)[1].arranged
     show_all(window)
     assert layouts(window)[1].arranged >= before + 3
