@@ -1,6 +1,6 @@
 """How long the window's event loop ever keeps people waiting: while a model loads, while a long answer streams, while
-the engine is killed, when a page is opened for the first time, and when the text size or the theme changes after all
-pages were opened; and how soon a long chat of the list is on screen.
+the engine is killed, when a page, a tab or a dialog is opened for the first time, and when the text size or the theme
+changes after all pages were opened; and how soon a long chat of the list is on screen.
 
     python -m bench.ui_responsive [--quick]
 
@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -29,6 +30,7 @@ from qwendesk.app.event_loop import keep_collector_quick
 from qwendesk.app.parts import Parts, build
 from qwendesk.core.chats import ChatSummary
 from qwendesk.engine.state import Phase
+from qwendesk.widgets.actions import ActionId, installed
 from qwendesk.widgets.theme_keeper import ThemeKeeper, app_theme
 from tests.fakes.answer_stream import ScriptedAnswer
 from tests.fakes.engine import FakeEngineClient, decide_by_default
@@ -41,6 +43,9 @@ _CHARACTERS = 30_000
 _TOKENS_PER_S = 200.0
 _LOAD_S = 3.0
 _LAZY_PAGES = ("models", "engine", "bench", "server", "settings")
+_SECTIONS = ("speed", "tune", "compare", "quality", "pc")
+_INSPECTOR_TABS = ("load", "sampling", "system")
+_WINDOWS: tuple[ActionId, ...] = ("model_menu", "context", "palette", "load_options", "call_log", "shortcuts", "guide")
 _LONG_CHAT_TURNS, _LONG_CHAT_TOKENS, _OPENINGS = 20, 30_000, 7
 
 
@@ -150,7 +155,7 @@ async def run(app: QApplication, folder: Path, *, quick: bool) -> None:
         await asyncio.sleep(0.1)
         await until_idle(parts)
     await open_long_chat(parts)
-    await open_pages(parts)
+    await open_everything(parts)
     await change_the_look(parts)
     await parts.close()
 
@@ -180,12 +185,24 @@ async def open_long_chat(parts: Parts) -> None:
     )
 
 
-async def open_pages(parts: Parts) -> None:
-    """Open each page for the first time, when it is imported and built."""
-    for page in _LAZY_PAGES:
-        async with measured(f"the page {page} is opened for the first time"):
-            parts.window.show_page(page)
+async def open_everything(parts: Parts) -> None:
+    """Open each page for the first time, when it is imported and built, and then what the pages lead to."""
+    window, navigation = parts.window, parts.navigation
+    opened: list[tuple[str, Callable[[], None]]] = [
+        *((f"the page {page}", partial(window.show_page, page)) for page in _LAZY_PAGES),
+        *((f"models: {tab}", partial(navigation.models_tab_asked.emit, tab)) for tab in ("mine", "hub", "downloads")),
+        ("server: engines", navigation.servers_asked.emit),
+        *((f"bench: {key}", partial(navigation.bench_section_asked.emit, key)) for key in _SECTIONS),
+        *((f"inspector: {tab}", partial(navigation.inspector_asked.emit, tab)) for tab in _INSPECTOR_TABS),
+        *((f"the window of {action}", installed(window)[action].trigger) for action in _WINDOWS),
+    ]
+    for what, show in opened:
+        async with measured(f"{what} is opened for the first time"):
+            show()
             await asyncio.sleep(0.5)
+        for other in QApplication.topLevelWidgets():
+            if other is not window and other.isVisible():
+                other.close()
 
 
 async def change_the_look(parts: Parts) -> None:

@@ -2,19 +2,22 @@
 
 import asyncio
 import inspect
+import itertools
 import shutil
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QEvent
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import QCoreApplication, QEvent, QObject
+from PySide6.QtWidgets import QApplication, QWidget
 
 from qwendesk.app.application import Application
 from qwendesk.app.event_loop import EventLoop
 from qwendesk.app.parts import build
 from qwendesk.core import paths
+from qwendesk.widgets.lazy_page import LazyPage
+from qwendesk.widgets.step_budget import StepBudget
 from qwendesk.widgets.theme_keeper import ThemeKeeper
 from tests.fakes.engine import FakeEngineClient, decide_by_default
 from tests.weak_slots import checked_slots
@@ -89,9 +92,32 @@ def _limit_s(request: pytest.FixtureRequest) -> float:
     return 0.75 * float(limit)
 
 
+_IN_STEPS = LazyPage._begin
+
+
 @pytest.fixture
-def keeper(app: QApplication) -> Iterator[ThemeKeeper]:
-    """The theme. Widgets of earlier tests are deleted first: without a running loop they stay, and are restyled."""
+def pages_in_steps(keeper: ThemeKeeper, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages are built in steps, as in the app, and on any machine one in each pass of the loop."""
+
+    def one_step(owner: QObject) -> StepBudget:
+        return StepBudget(owner, 2.0, clock=itertools.count().__next__)
+
+    monkeypatch.setattr("qwendesk.widgets.lazy_page.StepBudget", one_step)
+    monkeypatch.setattr(LazyPage, "_begin", _IN_STEPS)
+
+
+@pytest.fixture
+def keeper(app: QApplication, monkeypatch: pytest.MonkeyPatch) -> Iterator[ThemeKeeper]:
+    """The theme. Widgets of earlier tests are deleted first: without a running loop they stay, and are restyled.
+
+    Pages are built and arranged at once when they are shown, so that tests can use them on the next line.
+    """
+
+    def build_at_once(page: LazyPage[QWidget]) -> None:
+        page.page()
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
+
+    monkeypatch.setattr(LazyPage, "_begin", build_at_once)
     QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     keeper = ThemeKeeper(app, "dark")
     yield keeper

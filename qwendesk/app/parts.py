@@ -3,7 +3,7 @@
 The parts are built from top to bottom, and close in reverse order; all of them close even if one raises.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -34,7 +34,7 @@ from qwendesk.settings.service import SettingsService
 from qwendesk.settings.view.appearance import AppearanceSync
 from qwendesk.widgets.actions import COMMANDS, ActionId, install
 from qwendesk.widgets.bind import bind, bind_field, follow
-from qwendesk.widgets.layouts import LazyPage
+from qwendesk.widgets.lazy_page import LazyPage
 from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.tasks import Tasks
 
@@ -209,49 +209,64 @@ class Parts(Owner):
         follow(strip, chat.subscribe, on_chat_event)
         return strip
 
-    def _build_models_page(self) -> "ModelsPage":
+    # The builders of the pages yield after each step: see `LazyPage`.
+
+    def _build_models_page(self) -> "Iterator[ModelsPage | None]":
         from qwendesk.models.view.models_page import ModelsPage  # noqa: PLC0415
 
-        return ModelsPage(self.services.models, self.model_actions, self.navigation)
+        yield None
+        page = ModelsPage(self.services.models, self.model_actions, self.navigation)
+        for _ in page.add_tabs():
+            yield None
+        yield page
 
-    def _build_engine_page(self) -> "EnginePage":
+    def _build_engine_page(self) -> "Iterator[EnginePage | None]":
         from qwendesk.engines.view.engine_page import EnginePage  # noqa: PLC0415
         from qwendesk.engines.view.engine_update_card import EngineUpdateCard  # noqa: PLC0415
         from qwendesk.meters.view.memory_picture import MemoryPicture  # noqa: PLC0415
         from qwendesk.meters.view.why_card import WhyCard  # noqa: PLC0415
 
+        yield None
         app = self.services
         page = EnginePage(
             app.engine, app.planner, app.self_test, self.navigation, engines=self.engines, snapshot=app.snapshot
         )
+        yield None
         compared = app.meters.comparer.comparisons
         page.add_command(app.pending_load, app.chat.options, app.outgrown.state, compared)
         meters = app.meters.service.state
         page.add_card(MemoryPicture(app.engine.observed, meters))
+        yield None
         why = WhyCard(app.meters.why)
         why.change_asked.connect(self._change_options)
         page.add_card(why)
         if app.installed is not None:
             page.add_card(EngineUpdateCard(app.installed.updates, app.installed.switch))
         bind_field(page, meters, lambda state: state.spill is not None, page.show_spill)
-        return page
+        yield page
 
-    def _build_bench_page(self) -> "BenchPage":
+    def _build_bench_page(self) -> "Iterator[BenchPage | None]":
         from qwendesk.bench.view.bench_page import BenchPage  # noqa: PLC0415
 
-        return BenchPage(self.services.bench, self.engine.observed, self.navigation)
+        yield None
+        yield BenchPage(self.services.bench, self.engine.observed, self.navigation)
 
-    def _build_server_page(self) -> "ServerPage":
+    def _build_server_page(self) -> "Iterator[ServerPage | None]":
         from qwendesk.remote.view.engines_tab import EnginesTab  # noqa: PLC0415
         from qwendesk.server.view.server_page import ServerPage, ServeTab  # noqa: PLC0415
 
+        yield None
         app, navigation = self.services, self.navigation
-        serve = ServeTab(self._server_switch, app.setups, app.settings.state, app.engine.observed, navigation)
-        return ServerPage(
-            serve, EnginesTab(app.remote, app.engine.observed, navigation), app.outgrown.state, navigation
-        )
+        engine = app.engine.observed
+        page = ServerPage(app.outgrown.state, navigation)
+        serve = ServeTab(self._server_switch, app.setups, app.settings.state, engine, navigation)
+        yield None
+        page.add_tab("serve", tr("Share this model"), serve)
+        yield None
+        page.add_tab("engines", tr("Other engines"), EnginesTab(app.remote, engine, navigation))
+        yield page
 
-    def _build_settings_page(self) -> "SettingsPage":
+    def _build_settings_page(self) -> "Iterator[SettingsPage | None]":
         from qwendesk.games.view.programs_section import ProgramsSection  # noqa: PLC0415
         from qwendesk.help.view.app_updates import UpdatesSection  # noqa: PLC0415
         from qwendesk.mcp.view.servers_section import ServersSection  # noqa: PLC0415
@@ -265,22 +280,26 @@ class Parts(Owner):
             SearchKeySection,
         )
 
+        yield None
         app, models, meters = self.services, self.services.models, self.services.meters.service.state
-        cards: dict[str, list[TitledCard]] = {
-            "Models": [FoldersSection(models.library)],
-            "Network": [TokenSection(models.token, models.network)],
-            "Web search": [SearchKeySection(SearchKeyService())],
-            "Tools": [
-                ServersSection(app.mcp),
-                ConsentsSection(app.toolbox, app.chat.chat_list.title_of),
-                NotesSection(app.notes),
-            ],
-            "Games": [ProgramsSection(app.game_mode, app.settings.state, app.engine.observed, meters)],
-            "Updates": [UpdatesSection(app.app_updates)] if app.app_updates is not None else [],
+        updates = app.app_updates
+        cards: dict[str, tuple[Callable[[], TitledCard], ...]] = {
+            "Models": (lambda: FoldersSection(models.library),),
+            "Network": (lambda: TokenSection(models.token, models.network),),
+            "Web search": (lambda: SearchKeySection(SearchKeyService()),),
+            "Tools": (
+                lambda: ServersSection(app.mcp),
+                lambda: ConsentsSection(app.toolbox, app.chat.chat_list.title_of),
+                lambda: NotesSection(app.notes),
+            ),
+            "Games": (lambda: ProgramsSection(app.game_mode, app.settings.state, app.engine.observed, meters),),
+            "Updates": (lambda: UpdatesSection(updates),) if updates is not None else (),
         }
-        return SettingsPage(
+        page = SettingsPage(
             app.settings, app.privacy, cards, lambda: missing_tray_remark(app.settings.options), self.navigation
         )
+        for _ in page.add_sections():
+            yield page
 
     @cached_property
     def _server_switch(self) -> "ServerSwitch":
@@ -307,22 +326,20 @@ class Parts(Owner):
         navigation.newer_engine_asked.connect(self._show_newer_engine)
         window.seen.connect(meters.set_visible)
         window.seen.connect(self.library_watch.set_visible)
-        install(
-            window, {"test_engine": self._test_engine, "copy_diagnostics": lambda: self.engine_page.page().copy_all()}
-        )
+        install(window, {"test_engine": self._test_engine, "copy_diagnostics": self._copy_diagnostics})
 
     def _show_settings(self, part: str) -> None:
         self.window.show_page("settings")
-        self.settings_page.page().open_at(part)
+        self.settings_page.when_built(lambda page: page.open_at(part))
 
     def _show_models_tab(self, tab: str) -> None:
         self.window.show_page("models")
-        self.models_page.page().show_tab(tab)
+        self.models_page.when_built(lambda page: page.show_tab(tab))
 
     def _show_why(self, answer: Answer) -> None:
         self.services.meters.why.show(answer)
         self.window.go_to("engine")
-        self.engine_page.page().show_card("why")
+        self.engine_page.when_built(lambda page: page.show_card("why"))
 
     def _change_options(self, change: OptionChange) -> None:
         """Set options of the loaded model, and show them where the model is reloaded with them."""
@@ -336,27 +353,30 @@ class Parts(Owner):
 
     def _show_bench_section(self, section: str) -> None:
         self.window.go_to("bench")
-        self.bench_page.page().show_section(section)
+        self.bench_page.when_built(lambda page: page.show_section(section))
 
     def _search_models(self, text: str) -> None:
         self.window.show_page("models")
-        self.models_page.page().search(text)
+        self.models_page.when_built(lambda page: page.search(text))
 
     def _show_servers(self) -> None:
         self.window.go_to("server")
-        self.server_page.page().show_tab("engines")
+        self.server_page.when_built(lambda page: page.show_tab("engines"))
 
     def _show_vllm_command(self) -> None:
         self.window.show_page("engine")
-        self.engine_page.page().show_vllm_command()
+        self.engine_page.when_built(lambda page: page.show_vllm_command())
 
     def _show_newer_engine(self) -> None:
         self.window.show_page("engine")
-        self.engine_page.page().show_card("engine.update")
+        self.engine_page.when_built(lambda page: page.show_card("engine.update"))
 
     def _test_engine(self) -> None:
         self.window.show_page("engine")
-        self.engine_page.page().test()
+        self.engine_page.when_built(lambda page: page.test())
+
+    def _copy_diagnostics(self) -> None:
+        self.engine_page.when_built(lambda page: page.copy_all())
 
     def _connect_models(self) -> None:
         """Connect the last model, and the number of downloads on the rail."""

@@ -12,6 +12,7 @@ from qwendesk.bench.pc_trial import PcTrial
 from qwendesk.bench.quality_service import SCORING_BYTES, QualityService
 from qwendesk.bench.records import BenchRecords, card_texts
 from qwendesk.bench.speed_service import SpeedService, find_published
+from qwendesk.bench.speeds import SpeedPlan, expected_duration_s
 from qwendesk.chat.presets import PresetsService
 from qwendesk.core.devices import default_gpus
 from qwendesk.core.observed import Observed
@@ -87,6 +88,15 @@ class BenchServices(Owner):
         if plan is None or plan.speed is None or plan.options.model != options.model:
             return None
         return plan.speed.start
+
+    def expected_run_s(self, plan: SpeedPlan) -> float | None:
+        """Return the seconds that measuring the chosen model takes; None without one, or if its speed isn't known."""
+        state = self.speed.state.value
+        if state.options is None:
+            return None
+        last = next(iter(state.own_records), None)
+        rows, n_ctx = (last.rows, last.options.n_ctx) if last is not None else ((), 0)
+        return expected_duration_s(plan, rows, n_ctx, self.decode_tok_s(state.options))
 
     def models(self) -> tuple[ModelChoice, ...]:
         """Return the models on this PC that have no known problem."""

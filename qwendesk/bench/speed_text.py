@@ -9,7 +9,7 @@ from qwendesk.bench.table import BenchRow, find_row
 from qwendesk.core.everyday_units import TOKENS_PER_PAGE, pages_text, rate_text, reading_text
 from qwendesk.core.number_format import show_decimal
 from qwendesk.core.translation import tr, tr_n
-from qwendesk.core.units import show_elapsed, show_expected, show_rate, show_reported
+from qwendesk.core.units import show_duration, show_elapsed, show_expected, show_rate, show_reported
 from qwendesk.engines.measurements import PAYS_OFF
 from qwendesk.hub.catalog_schema import SpeedReport
 
@@ -154,6 +154,15 @@ def doing_text(test: str) -> str:
     if depth:
         return tr("A chat of {0}", pages_text(int(depth)))
     return tr("A page of text") if name.startswith("pp") else tr("Answers in a new chat")
+
+
+def expected_run_text(seconds: float | None) -> str:
+    """Return how long a run takes, such as "about 3 min"; "" if that isn't known (None)."""
+    if seconds is None:
+        return ""
+    if seconds < 55:
+        return tr("about {0}", show_duration(max(10, round(seconds / 10) * 10)))
+    return tr("about {0} min", max(1, round(seconds / 60)))
 
 
 def record_sentence(record: BenchRecord) -> str:

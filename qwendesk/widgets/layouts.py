@@ -1,10 +1,10 @@
-"""Layouts that wrap or scroll, spacing by the density setting, and pages that are built when first shown."""
+"""Layouts that wrap or scroll, and spacing by the density setting."""
 
 import asyncio
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final, Generic, TypeVar
+from typing import Final
 
 from PySide6.QtCore import QMargins, QObject, QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QPaintEvent, QShowEvent
@@ -17,14 +17,11 @@ from PySide6.QtWidgets import (
     QLayoutItem,
     QScrollArea,
     QScrollBar,
-    QVBoxLayout,
     QWidget,
 )
 from shiboken6 import isValid
 
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
-
-PageT = TypeVar("PageT", bound=QWidget)
 
 
 class WrappingLayout(QLayout):
@@ -360,34 +357,6 @@ def _gap(layout: QLayout) -> int:
         return layout.verticalSpacing()
     is_row = isinstance(layout, QBoxLayout) and layout.direction() in _SIDE_BY_SIDE
     return 0 if is_row else layout.spacing()
-
-
-class LazyPage(QWidget, Generic[PageT]):
-    """A page that calls `build` for its content when it is first shown, or when `page` is first called."""
-
-    def __init__(self, build: Callable[[], PageT]) -> None:
-        super().__init__()
-        self._build = build
-        self._page: PageT | None = None
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
-
-    @property
-    def is_built(self) -> bool:
-        return self._page is not None
-
-    def page(self) -> PageT:
-        """Return the page. Build it if that wasn't done yet."""
-        if self._page is None:
-            self._page = self._build()
-            self._column.addWidget(self._page)
-            # Qt would show it only after the next event.
-            self._page.show()
-        return self._page
-
-    def showEvent(self, event: QShowEvent) -> None:
-        self.page()
-        super().showEvent(event)
 
 
 # Width of a scroll bar in the stylesheet, in pixels.

@@ -62,6 +62,13 @@ class StepwiseWork(QObject):
             self._work = work()
             self._step()
 
+    def finish(self) -> None:
+        """Do the remaining work now."""
+        work = self._work
+        self.stop()
+        for _ in work or ():
+            pass
+
     def stop(self) -> None:
         """Discard the remaining work."""
         self._next.stop()

@@ -96,11 +96,16 @@ class TabbedPage(QWidget):
         self._buttons[key] = button
         self._keys.insert(place, key)
         self._tabs.insertWidget(place, button)
-        frame, row = _framed(widget, PAGE_WIDTH if scrolls else PAGE_WIDTH + OWN_SCROLL, BELOW if scrolls else 0)
-        self._margins.append((row, 0 if scrolls else SCROLL_BAR - OWN_SCROLL))
-        self._set_margins()
+        frame = QWidget()
+        frame.setProperty("kind", "column")
         self._stack.insertWidget(place, steady_scroll_area(frame) if scrolls else frame)
         self._stack.setCurrentIndex(0)
+        row = centred(widget, PAGE_WIDTH if scrolls else PAGE_WIDTH + OWN_SCROLL)
+        row.setContentsMargins(0, 4, 0, BELOW if scrolls else 0)
+        self._margins.append((row, 0 if scrolls else SCROLL_BAR - OWN_SCROLL))
+        self._set_margins()
+        # Last, because Qt styles the whole tab again whenever a widget around it gets a parent.
+        frame.setLayout(row)
         self._check(self._keys[0])
 
     def show_tab(self, key: str) -> None:
@@ -160,13 +165,3 @@ class TabbedPage(QWidget):
         # Not an exclusive QButtonGroup, because the Tab key reaches only its checked button.
         for name, button in self._buttons.items():
             button.setChecked(name == key)
-
-
-def _framed(widget: QWidget, widest: int, below: int) -> tuple[QWidget, QLayout]:
-    """Return `widget` in a column of at most `widest` pixels, and the layout that gets the page's margins."""
-    holder = QWidget()
-    holder.setProperty("kind", "column")
-    row = centred(widget, widest)
-    row.setContentsMargins(0, 4, 0, below)
-    holder.setLayout(row)
-    return holder, row

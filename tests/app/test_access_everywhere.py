@@ -20,6 +20,7 @@ from qwendesk.hub.model_deletion import ModelDeletion
 from qwendesk.hub.model_folders import ModelFolders, write_folders
 from qwendesk.hub.remote import RemoteFile
 from qwendesk.models.view.model_actions import ask_deletion
+from qwendesk.settings.view.privacy_section import PrivacySection
 from qwendesk.widgets.actions import ActionId, installed
 from tests.app.access_walk import complaints
 from tests.chat.documents.test_document_reader import pdf
@@ -211,6 +212,7 @@ async def test_popups_are_accessible_and_return_the_focus(
         ask_deletion(desk.parts.model_actions, NOTHING_MUCH, desk.window)
 
     (tmp_path / "a.pdf").write_bytes(pdf("Hello"))
+    desk.parts.settings_page.page()  # is built without being opened
     ways: list[tuple[str, Callable[[], object]]] = [
         ("shortcuts", key(Qt.Key.Key_F1)),
         ("palette", key(Qt.Key.Key_P, CTRL | SHIFT)),
@@ -231,7 +233,7 @@ async def test_popups_are_accessible_and_return_the_focus(
         ("meter.history", desk.window.meter_bar.show_history),
         ("composer.menu.budget", button("composer.thinking.budget")),
         ("composer.menu.styles", button("composer.preset")),
-        ("privacy.dialog", desk.parts.settings_page.page().ask_to_delete),
+        ("privacy.dialog", desk.find("settings.privacy", PrivacySection).ask),
         ("models.delete", delete_model),
         ("crash.dialog", lambda: CrashDialog((), desk.window).open()),
         ("pdf.sheet", lambda: desk.drop(tmp_path / "a.pdf")),

@@ -178,6 +178,7 @@ def test_everything_is_deleted_even_if_closing_fails(
         window = shown_window(app)
         assert window is not None
         window.show_page("settings")
+        await until(lambda: window.findChild(QAbstractButton, "settings.privacy.delete") is not None)
         button = window.findChild(QAbstractButton, "settings.privacy.delete")
         assert button is not None
         button.click()

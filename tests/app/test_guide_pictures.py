@@ -18,10 +18,12 @@ import json, sys
 from PySide6.QtWidgets import QAbstractButton, QLabel
 from qwendesk.widgets.kit import Fold
 from tools.screenshots import take
+from tools.screenshots.stage import settle
 
 texts = {}
 
 async def read(widget, name, _part=None):
+    await settle()
     for fold in widget.findChildren(Fold):
         fold.show_open(is_open=True)
     shown = (*widget.findChildren(QLabel), *widget.findChildren(QAbstractButton))

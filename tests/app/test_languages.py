@@ -20,6 +20,7 @@ from qwendesk.help.view.crash_notices import CrashDialog
 from qwendesk.hub.catalog import load_catalog
 from qwendesk.hub.model_deletion import ModelDeletion
 from qwendesk.models.view.model_actions import ask_deletion
+from qwendesk.settings.view.privacy_section import PrivacySection
 from tests.app.pseudo import PseudoTranslator, name_of, plain_words, texts_of, too_small
 from tests.chat.documents.test_document_reader import pdf
 from tests.fakes.engine import ScriptedAnswer
@@ -211,8 +212,9 @@ async def test_dialogs_and_menus_are_translated_and_not_cut_off(
     def ask_deletion_of_a_model() -> None:
         ask_deletion(desk.parts.model_actions, ModelDeletion("1", (), ""), desk.window)
 
+    desk.parts.settings_page.page()  # is built without being opened
     ways: dict[str, Callable[[], object]] = {
-        "privacy.dialog": desk.parts.settings_page.page().ask_to_delete,
+        "privacy.dialog": desk.find("settings.privacy", PrivacySection).ask,
         "models.delete": ask_deletion_of_a_model,
         "crash.dialog": CrashDialog((), desk.window).open,
         "picture.viewer": lambda: page.open_picture(str(picture)),

@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtWidgets import QWidget
 
 from qwendesk.app.parts import Parts
-from qwendesk.widgets.layouts import LazyPage
+from qwendesk.widgets.lazy_page import LazyPage
 from qwendesk.widgets.navigation import Navigation
 from tests.window_desk import Desk
 

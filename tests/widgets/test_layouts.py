@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QLabel, QWidget
 
-from qwendesk.widgets.layouts import LazyPage, ResponsivePairLayout
+from qwendesk.widgets.layouts import ResponsivePairLayout
 from qwendesk.widgets.text_layout import ElidedLabel
 
 WORDS = "A sentence that is long enough to need several lines where there is little room for it."
@@ -94,29 +94,3 @@ def test_long_name_is_elided_in_the_middle(app: QApplication) -> None:
     assert label.text() == "Qwen3.5-35B-A3B-UD-Q4_K_XL.gguf"
     assert label.grab().toImage() != whole.copy(0, 0, label.width(), 20)
     label.deleteLater()
-
-
-def test_lazy_page_is_built_once_when_first_shown(app: QApplication) -> None:
-    built: list[QLabel] = []
-
-    def build() -> QLabel:
-        built.append(QLabel("Settings"))
-        return built[-1]
-
-    page = LazyPage(build)
-    assert not page.is_built
-    page.show()
-    assert page.is_built
-    assert built[0].isVisible()
-    page.hide()
-    page.show()
-    assert page.page() is built[0]
-    assert len(built) == 1
-    page.deleteLater()
-
-
-def test_lazy_page_is_built_on_request_before_it_is_shown(app: QApplication) -> None:
-    page = LazyPage(lambda: QLabel("Settings"))
-    assert page.page().text() == "Settings"
-    assert not page.page().isVisible()
-    page.deleteLater()

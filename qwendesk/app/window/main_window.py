@@ -162,8 +162,10 @@ class MainWindow(QMainWindow):
         focus: QWidget | None = self.focusWidget()
         if self.page == "chat" and self.chat_page.composer.isVisible():
             self.chat_page.composer.setFocus()
-        elif shown is not None and (focus is None or not shown.isAncestorOf(focus)):
-            focus_next(shown, None, forward=True)
+        elif shown is None or (focus is not None and shown.isAncestorOf(focus)):
+            return
+        elif not focus_next(shown, None, forward=True):
+            shown.setFocus()  # it is still being built, and passes the focus on
 
     def _place_notices(self) -> None:
         if self._pages.currentWidget() is self.chat_area:

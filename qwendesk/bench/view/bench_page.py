@@ -1,21 +1,21 @@
 """The Bench page: three questions, earlier results, and a section that answers each question."""
 
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, Generic, TypeVar
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QFrame, QLabel, QStackedWidget, QWidget
 
-from qwendesk.bench.bench_runs import chosen_model
+from qwendesk.bench.bench_runs import chosen_file, chosen_model
 from qwendesk.bench.records import BenchRecord
 from qwendesk.bench.services import BenchServices
 from qwendesk.bench.speed_service import SpeedState
-from qwendesk.bench.speed_text import record_sentence
+from qwendesk.bench.speed_text import expected_run_text, record_sentence
 from qwendesk.bench.view.compare_section import CompareSection
 from qwendesk.bench.view.pasted_dialog import PastedDialog
 from qwendesk.bench.view.pc_section import PcSection
 from qwendesk.bench.view.quality_section import QualitySection
-from qwendesk.bench.view.speed_section import SpeedSection
+from qwendesk.bench.view.speed_section import FIRST_DEPTH, SpeedSection, plan_up_to
 from qwendesk.bench.view.tune_section import TuneSection
 from qwendesk.core.model_titles import model_title
 from qwendesk.core.number_format import show_date
@@ -49,8 +49,10 @@ from qwendesk.widgets.layouts import (
     steady_scroll_area,
     widget_with,
 )
+from qwendesk.widgets.lazy_page import LazyPage
 from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.tabbed_page import BELOW
+from qwendesk.widgets.tasks import window_tasks
 from qwendesk.widgets.text_layout import ElidedLabel
 
 # The first page, and what it leads to.
@@ -60,38 +62,73 @@ _ICON, _ICON_BOX = 20, 40
 # Least width in pixels of a question, of the title of a section beside its buttons, and of a result beside its date.
 _LEAST_QUESTION, _LEAST_TITLE, _LEAST_RESULT = 240, 320, 280
 
-Section = SpeedSection | TuneSection | CompareSection | QualitySection | PcSection
+SectionT = TypeVar("SectionT", bound=SpeedSection | TuneSection | CompareSection | QualitySection | PcSection)
 
 
 class BenchPage(QWidget):
-    """The Bench page."""
+    """The Bench page. Its sections are built when they are first shown."""
 
     def __init__(self, services: BenchServices, engine: Observed[EngineState], navigation: Navigation) -> None:
         """`engine` has the model that is chosen at the top of the window, which is measured."""
         super().__init__()
+        self._services, self._engine, self._navigation = services, engine, navigation
+        self._tasks = window_tasks()
         self.setProperty("kind", "page")
         self.setObjectName("bench.page")
-        self._speed = SpeedSection(services, engine, navigation)
-        self._tune = TuneSection(services.tune, engine)
-        self._keys = [_HOME]
+        self._speed, self._tune = LazyPage(self._build_speed), LazyPage(self._build_tune)
+        sections: dict[str, QWidget] = {
+            "speed": self._speed,
+            "tune": self._tune,
+            "compare": LazyPage(self._build_compare),
+            "quality": LazyPage(self._build_quality),
+            "pc": LazyPage(self._build_pc),
+        }
+        self._keys = (_HOME, *sections)
         self._needing_model: list[TextButton] = []
         self._records: Sequence[BenchRecord] = ()
         self._stack = QStackedWidget()
         self.setLayout(column(self._stack, spacing=0))
-        self._stack.addWidget(self._home(services))
-        sections: tuple[tuple[str, str, Section], ...] = (
-            ("speed", tr("How fast is it?"), self._speed),
-            ("tune", tr("Make it faster"), self._tune),
-            ("compare", tr("Which is better?"), CompareSection(services, engine, navigation)),
-            ("quality", tr("Quality test"), QualitySection(services.quality, engine)),
-            ("pc", tr("This PC"), PcSection(services.pc)),
-        )
-        for key, title, section in sections:
-            self._keys.append(key)
-            self._stack.addWidget(self._page_of(key, title, section))
-        self._speed.tune_asked.connect(lambda: self._begin("tune", self._tune.begin))
+        for widget in (self._home(), *sections.values()):
+            self._stack.addWidget(widget)
+        bind_field(self, engine, chosen_file, self._choose)
+        self._tasks.start(services.speed.read())
         bind_field(self, engine, chosen_model, self._show_chosen)
         bind(self, services.speed.state, self._show_speed)
+
+    def _choose(self, options: LoadOptions | None) -> None:
+        self._tasks.start(self._services.speed.choose(options))
+
+    def _build_speed(self) -> "Iterator[SectionPage[SpeedSection] | None]":
+        section = SpeedSection(self._services, self._navigation)
+        section.tune_asked.connect(self._begin_tuning)
+        yield None
+        yield self._page_of("speed", tr("How fast is it?"), section, section.note)
+
+    def _build_tune(self) -> "Iterator[SectionPage[TuneSection] | None]":
+        section = TuneSection(self._services.tune, self._engine)
+        yield None
+        yield self._page_of("tune", tr("Make it faster"), section, section.note)
+
+    def _build_compare(self) -> "Iterator[SectionPage[CompareSection] | None]":
+        section = CompareSection(self._services, self._engine, self._navigation)
+        yield None
+        yield self._page_of("compare", tr("Which is better?"), section)
+
+    def _build_quality(self) -> "Iterator[SectionPage[QualitySection] | None]":
+        section = QualitySection(self._services.quality, self._engine)
+        yield None
+        yield self._page_of("quality", tr("Quality test"), section, section.note)
+
+    def _build_pc(self) -> "Iterator[SectionPage[PcSection] | None]":
+        section = PcSection(self._services.pc)
+        yield None
+        yield self._page_of("pc", tr("This PC"), section)
+
+    def _page_of(self, key: str, title: str, section: SectionT, note: QWidget | None = None) -> "SectionPage[SectionT]":
+        back = IconButton("left")
+        describe(back, f"bench.{key}.back", tr("Back to Bench"))
+        back.clicked.connect(lambda: self.show_section(_HOME))
+        return SectionPage(back, title, section, note or QWidget())
 
     @property
     def shown_section(self) -> str:
@@ -104,13 +141,15 @@ class BenchPage(QWidget):
         was_inside = focus is None or (shown is not None and shown.isAncestorOf(focus))
         before = self.shown_section
         self._stack.setCurrentIndex(self._keys.index(key))
+        if key == _HOME:
+            self._show_time()
         if was_inside:
             name = f"bench.{before}" if key == _HOME else f"bench.{key}.back"
             control = self.findChild(QWidget, name)
             if control is not None:
                 control.setFocus()
 
-    def _home(self, services: BenchServices) -> QWidget:
+    def _home(self) -> QWidget:
         self._measured = ElidedLabel("bench.model", kind="dim")
         self._measured.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         head = row(label(tr("Bench"), "pagetitle"), self._measured, spacing=GAP, margins=(0, 16, 0, 8))
@@ -120,17 +159,17 @@ class BenchPage(QWidget):
         for card_of_question in (
             self._question(
                 "speed", "gauge", tr("How fast is it?"), tr("How quickly the model answers and reads on this PC."),
-                tr("Measure"), self._time, self._speed.begin,
+                tr("Measure"), self._time, self._begin_measuring,
             ),
             self._question(
                 "tune", "speed", tr("Make it faster"),
                 tr("Tries settings one by one and shows what is faster. Nothing changes until you choose."),
-                tr("Tune"), paragraph(tr("3 minutes at most"), "dim"), self._tune.begin,
+                tr("Tune"), paragraph(tr("3 minutes at most"), "dim"), self._begin_tuning,
             ),
             self._question(
                 "compare", "scales", tr("Which is better?"),
                 tr("Two models answer the same question side by side. You judge."),
-                tr("Compare"), paragraph(tr("as long as the answers"), "dim"), None,
+                tr("Compare"), paragraph(tr("as long as the answers"), "dim"), lambda: self.show_section("compare"),
             ),
         ):  # fmt: skip
             questions.addWidget(card_of_question)
@@ -148,7 +187,7 @@ class BenchPage(QWidget):
             experts.addWidget(link)
         tip = tr("Speeds that were measured elsewhere can count under For this PC, too.")
         paste = button(tr("Paste speeds…"), "bench.paste", kind="link", tip=tip)
-        paste.clicked.connect(lambda: PastedDialog(self, services.catalog, services.cards_here()).open())
+        paste.clicked.connect(self._paste)
         experts.addWidget(paste)
         content = column(
             head, questions, 8, self._results_title, self._results_card, experts, STRETCH, spacing=GAP,
@@ -164,19 +203,19 @@ class BenchPage(QWidget):
         words: str,
         verb: str,
         time: QLabel,
-        begin: Callable[[], None] | None,
+        begin: Callable[[], None],
     ) -> QFrame:
-        """Return the card of a question; `begin` is called once its section is shown."""
+        """Return the card of a question; `begin` opens its section."""
         icon = IconLabel(icon_name, "accent", _ICON)
         icon.setFixedSize(_ICON_BOX, _ICON_BOX)
         icon.setAlignment(Qt.AlignmentFlag.AlignCenter)
         box = card(column(icon, spacing=0), "iconbox", padding=0)
         go = button(verb, f"bench.{key}", kind="primary" if key == "speed" else "", said=f"{title} {verb}")
-        go.clicked.connect(lambda: self._begin(key, begin))
+        go.clicked.connect(begin)
         time.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         foot = row(go, time)
         foot.setStretch(1, 1)
-        if begin is not None:
+        if key != "compare":
             self._needing_model.append(go)
         return card(
             column(
@@ -185,29 +224,16 @@ class BenchPage(QWidget):
             )
         )  # fmt: skip
 
-    def _page_of(self, key: str, title: str, section: Section) -> QWidget:
-        """Return a section below its title, with a way back. The report of a PC scrolls itself."""
-        back = IconButton("left")
-        describe(back, f"bench.{key}.back", tr("Back to Bench"))
-        back.clicked.connect(lambda: self.show_section(_HOME))
-        note = section.note if isinstance(section, SpeedSection | TuneSection | QualitySection) else QWidget()
-        titles = row(back, label(title, "pagetitle"), note)
-        titles.setStretch(2, 1)
-        head = ResponsivePairLayout(widget_with(titles), section.corner, least=_LEAST_TITLE)
-        page = QWidget()
-        page.setProperty("kind", "column")
-        if isinstance(section, PcSection):
-            body: QWidget = _centred_column(section, beside_bar=True)
-        else:
-            body = steady_scroll_area(_centred_column(widget_with(column(section, margins=(0, 4, 0, BELOW)))))
-        heading = column(head, margins=(0, 16, 0, 8))
-        page.setLayout(column(_centred_column(widget_with(heading), beside_bar=True), body, spacing=0))
-        return page
+    def _begin_measuring(self) -> None:
+        self.show_section("speed")
+        self._speed.when_built(lambda page: page.section.begin())
 
-    def _begin(self, key: str, begin: Callable[[], None] | None) -> None:
-        self.show_section(key)
-        if begin is not None:
-            begin()
+    def _begin_tuning(self) -> None:
+        self.show_section("tune")
+        self._tune.when_built(lambda page: page.section.begin())
+
+    def _paste(self) -> None:
+        PastedDialog(self, self._services.catalog, self._services.cards_here()).open()
 
     def _show_chosen(self, chosen: LoadOptions | None) -> None:
         text = tr("Choose a model at the top of the window")
@@ -219,8 +245,13 @@ class BenchPage(QWidget):
     def _show_speed(self, state: SpeedState) -> None:
         for each in self._needing_model:
             each.setEnabled(state.options is not None)
-        self._time.setText(self._speed.expected_text())
+        self._show_time()
         self._show_records(state.records[:_MOST_RESULTS])
+
+    def _show_time(self) -> None:
+        """Say how long a run takes, up to the depth that the user chose."""
+        plan = self._speed.page().section.plan if self._speed.is_built else plan_up_to(FIRST_DEPTH)
+        self._time.setText(expected_run_text(self._services.expected_run_s(plan)))
 
     def _show_records(self, records: Sequence[BenchRecord]) -> None:
         self._results_title.setVisible(bool(records))
@@ -246,8 +277,32 @@ class BenchPage(QWidget):
         return widget_with(column(*parts, column(line, margins=(LIST_PADDING, 8, LIST_PADDING, 8)), spacing=0))
 
     def _show_record(self, record: BenchRecord) -> None:
-        self._speed.show_record(record)
         self.show_section("speed")
+        self._speed.when_built(lambda page: page.section.show_record(record))
+
+
+class SectionPage(QWidget, Generic[SectionT]):
+    """A section below its title, with a way back. The report of a PC scrolls itself."""
+
+    def __init__(self, back: QWidget, title: str, section: SectionT, note: QWidget) -> None:
+        super().__init__()
+        self.section = section
+        self.setProperty("kind", "column")
+        titles = row(back, label(title, "pagetitle"), note)
+        titles.setStretch(2, 1)
+        head = ResponsivePairLayout(widget_with(titles), section.corner, least=_LEAST_TITLE)
+        heading, content = widget_with(column(head, margins=(0, 16, 0, 8))), QWidget()
+        scrolls_itself = isinstance(section, PcSection)
+        body = _centred_column(content, beside_bar=scrolls_itself)
+        self.setLayout(
+            column(
+                _centred_column(heading, beside_bar=True),
+                body if scrolls_itself else steady_scroll_area(body),
+                spacing=0,
+            )
+        )
+        # Last, because Qt styles it again whenever a widget around it gets a parent.
+        content.setLayout(column(section, margins=(0, 0, 0, 0) if scrolls_itself else (0, 4, 0, BELOW)))
 
 
 def _centred_column(widget: QWidget, *, beside_bar: bool = False) -> QWidget:

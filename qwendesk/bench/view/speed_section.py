@@ -1,19 +1,27 @@
 """How fast is it? Runs the speed tests, and shows a run in sentences, with its chart and table in the details."""
 
 import html
+from typing import Final
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QLabel, QWidget
 
 from qwendesk.bench.bench_engine import BenchFailure
-from qwendesk.bench.bench_runs import chosen_file
 from qwendesk.bench.records import BenchRecord
 from qwendesk.bench.services import BenchServices
 from qwendesk.bench.share import options_text, share_text
 from qwendesk.bench.speed_service import SpeedState
-from qwendesk.bench.speed_text import SpeedLine, answer_tok_s, doing_text, headline, speed_lines, verdict
-from qwendesk.bench.speeds import DEPTHS, SpeedPlan, expected_duration_s
+from qwendesk.bench.speed_text import (
+    SpeedLine,
+    answer_tok_s,
+    doing_text,
+    expected_run_text,
+    headline,
+    speed_lines,
+    verdict,
+)
+from qwendesk.bench.speeds import DEPTHS, SpeedPlan
 from qwendesk.bench.table import BenchRow, reported_speed, table_lines
 from qwendesk.bench.view.chart import ChartLine, DepthChart
 from qwendesk.bench.view.result_table import SpeedTable
@@ -21,14 +29,11 @@ from qwendesk.bench.view.run_parts import BusyCard, ComparedBars, ExportButton, 
 from qwendesk.core.everyday_units import READING_TOK_S, rate_text
 from qwendesk.core.model_titles import model_title
 from qwendesk.core.number_format import show_date
-from qwendesk.core.observed import Observed
-from qwendesk.core.options import LoadOptions
 from qwendesk.core.translation import join_sentences, tr, tr_n
 from qwendesk.core.units import show_duration, show_tokens
-from qwendesk.engine.state import EngineState
 from qwendesk.hub.catalog_schema import SpeedReport
 from qwendesk.models.expected_speed import origin_text
-from qwendesk.widgets.bind import bind, bind_field
+from qwendesk.widgets.bind import bind
 from qwendesk.widgets.buttons import TextButton, describe, restyle
 from qwendesk.widgets.controls import ComboBox
 from qwendesk.widgets.file_dialogs import ask_where_to_save
@@ -53,9 +58,14 @@ from qwendesk.widgets.text_layout import ElidedLabel
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
 # The depth up to which is measured unless the user chooses another.
-_FIRST_DEPTH = 8192
+FIRST_DEPTH: Final = 8192
 # Least width in pixels of the chart and of the table beside each other, and of a sentence beside a button.
 _LEAST_DETAILS, _LEAST_SENTENCE = 430, 260
+
+
+def plan_up_to(depth: int) -> SpeedPlan:
+    """Return what is measured up to this depth, in tokens."""
+    return SpeedPlan(depths=tuple(each for each in DEPTHS if each <= depth))
 
 
 class SpeedSection(QWidget):
@@ -63,7 +73,7 @@ class SpeedSection(QWidget):
 
     tune_asked = Signal()
 
-    def __init__(self, services: BenchServices, engine: Observed[EngineState], navigation: Navigation) -> None:
+    def __init__(self, services: BenchServices, navigation: Navigation) -> None:
         super().__init__()
         self._services, self._speed = services, services.speed
         self._navigation, self._tasks = navigation, window_tasks()
@@ -92,14 +102,11 @@ class SpeedSection(QWidget):
         self.setLayout(column(self._words, self._status, self._busy, self._result, STRETCH, spacing=GAP))
         app_theme().changed.connect(self._show_legend)
         bind(self, self._speed.state, self.show_state, every_ms=30)
-        bind_field(self, engine, chosen_file, self._choose)
-        self._tasks.start(self._speed.read())
 
     @property
     def plan(self) -> SpeedPlan:
         """What the next run measures."""
-        deepest = self._depth.currentData()
-        return SpeedPlan(depths=tuple(depth for depth in DEPTHS if depth <= deepest))
+        return plan_up_to(self._depth.currentData())
 
     @property
     def record(self) -> BenchRecord | None:
@@ -127,15 +134,6 @@ class SpeedSection(QWidget):
         self._show_all()
         if has_begun and self.isVisible():
             self._busy.focus_stop()
-
-    def expected_text(self) -> str:
-        """Return how long the next run takes; "" if nothing is known of the model's speed."""
-        seconds = self._expected_s()
-        if seconds is None:
-            return ""
-        if seconds < 55:
-            return tr("about {0}", show_duration(max(10, round(seconds / 10) * 10)))
-        return tr("about {0} min", max(1, round(seconds / 60)))
 
     def _sentences(self) -> QFrame:
         self._headline = paragraph(kind="result", name="bench.headline", selectable=True)
@@ -176,14 +174,11 @@ class SpeedSection(QWidget):
         describe(self._depth, "bench.depth", tr("Longest context to measure"))
         for depth in DEPTHS[1:]:
             self._depth.addItem(tr("Up to {0}", show_tokens(depth)), depth)
-        self._depth.setCurrentIndex(self._depth.findData(_FIRST_DEPTH))
+        self._depth.setCurrentIndex(self._depth.findData(FIRST_DEPTH))
         self._depth.currentIndexChanged.connect(lambda _index: self._show_run())
         depths = row(label(tr("Longest context to measure")), self._depth, STRETCH, spacing=12)
         content = column(self._notes, depths, spacing=12, margins=(PADDING // 2, 0, 0, 0))
         return Fold("bench.method", tr("How it was measured"), widget_with(content))
-
-    def _choose(self, options: LoadOptions | None) -> None:
-        self._tasks.start(self._speed.choose(options))
 
     def _copy(self) -> None:
         if self.record is not None:
@@ -211,17 +206,9 @@ class SpeedSection(QWidget):
                 tr("Not saved"), tr("The picture couldn't be written. Choose another folder.")
             )
 
-    def _expected_s(self) -> float | None:
-        state = self._speed.state.value
-        if state.options is None:
-            return None
-        last = next(iter(state.own_records), None)
-        rows, n_ctx = (last.rows, last.options.n_ctx) if last is not None else ((), 0)
-        return expected_duration_s(self.plan, rows, n_ctx, self._services.decode_tok_s(state.options))
-
     def _show_run(self) -> None:
         text = tr("Measure again") if self.record is not None else tr("Measure")
-        expected = self.expected_text()
+        expected = expected_run_text(self._services.expected_run_s(self.plan))
         self._run.setText(text)
         self._run.setEnabled(self._state.options is not None)
         tip = tr("Measure the chosen model on this PC")
@@ -270,7 +257,7 @@ class SpeedSection(QWidget):
             lines.append(SpeedLine("clock", doing_text(progress.test), tr("measuring…")))
             if progress.n_tests:
                 fraction = (state.n_done + progress.fraction) / progress.n_tests
-        expected = self._expected_s()
+        expected = self._services.expected_run_s(self.plan)
         left_s = 10 * max(1, round((expected or 0.0) * (1 - fraction) / 10))
         left = tr("About {0} left.", show_duration(left_s)) if expected else ""
         self._busy.show_progress(join_sentences(tr("Measuring."), left), fraction, lines)

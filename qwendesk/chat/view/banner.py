@@ -1,5 +1,6 @@
 """The banner at the top of the chat page: a problem, buttons that help, and the engine's output as details."""
 
+from functools import cached_property
 from typing import Literal
 
 import msgspec
@@ -16,7 +17,7 @@ from qwendesk.core.translation import tr
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.hardware.ladder import StepDown
 from qwendesk.widgets.buttons import IconButton, TextButton, describe, restyle
-from qwendesk.widgets.layouts import DensitySpacing, FlowLayout, LazyPage
+from qwendesk.widgets.layouts import DensitySpacing, FlowLayout
 
 BannerAction = Literal["retry", "restart", "again", "engine", "demo", "choose"]
 # Failures that another engine, or this one with its libraries, would not have.
@@ -108,10 +109,8 @@ class Banner(QWidget):
         super().__init__()
         self._content: BannerContent | None = None
         self.setObjectName("banner")
-        self._card = LazyPage(self._build_card)
-        around = QVBoxLayout(self)
-        around.setContentsMargins(0, 14, 0, 6)
-        around.addWidget(self._card)
+        self._around = QVBoxLayout(self)
+        self._around.setContentsMargins(0, 14, 0, 6)
         self.hide()
 
     @property
@@ -125,16 +124,19 @@ class Banner(QWidget):
         if content is None:
             self.hide()
             return
-        self._card.page().show_content(content)
+        self._card.show_content(content)
         self.show()
         self.content_shown.emit(f"{content.title}. {content.sentence}")
 
-    def _build_card(self) -> "_BannerCard":
+    @cached_property
+    def _card(self) -> "_BannerCard":
+        """The banner's content, which is built when there is something to show for the first time."""
         card = _BannerCard()
         card.close_button.clicked.connect(self.hide)
         card.copy_button.clicked.connect(self._copy_all)
         for action, button in card.action_buttons.items():
             button.clicked.connect(lambda _checked=False, action=action: self.chosen.emit(action))
+        self._around.addWidget(card)
         return card
 
     def _copy_all(self) -> None:

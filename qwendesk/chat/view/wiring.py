@@ -1,7 +1,7 @@
 """Builds the widgets of the chat feature and connects them to its services."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -42,7 +42,8 @@ from qwendesk.toolbox.knowledge.search import read_page, read_source
 from qwendesk.toolbox.service import ToolService
 from qwendesk.widgets.actions import ActionId
 from qwendesk.widgets.bind import bind, bind_field
-from qwendesk.widgets.layouts import LazyPage, size_hidden
+from qwendesk.widgets.layouts import size_hidden
+from qwendesk.widgets.lazy_page import LazyPage
 from qwendesk.widgets.navigation import Navigation
 from qwendesk.widgets.tasks import window_tasks
 
@@ -138,23 +139,26 @@ class ChatView(QObject):
 
         show_call_log(self.page, self.services.chat, self.services.chat_list, chat_id)
 
-    def _build_load_tab(self) -> "LoadPart":
+    def _build_load_tab(self) -> "Iterator[LoadPart | None]":
         from qwendesk.engines.view.load_options.load_part import LoadPart  # noqa: PLC0415
 
+        yield None
         needed = self._load_services
-        return LoadPart(needed.pending_load, needed.settings, self.services.options, self.navigation)
+        yield LoadPart(needed.pending_load, needed.settings, self.services.options, self.navigation)
 
-    def _build_system_prompt(self) -> QWidget:
+    def _build_system_prompt(self) -> Iterator[QWidget | None]:
         from qwendesk.chat.view.inspector.system_prompt_tab import SystemPromptTab  # noqa: PLC0415
 
-        return SystemPromptTab(self.services.chat, self.services.prompts)
+        yield None
+        yield SystemPromptTab(self.services.chat, self.services.prompts)
 
-    def _build_sampling(self) -> "SamplingTab":
+    def _build_sampling(self) -> "Iterator[SamplingTab | None]":
         from qwendesk.chat.view.inspector.sampling_tab import SamplingTab  # noqa: PLC0415
 
+        yield None
         tab = SamplingTab(self.services.chat, self.services.presets)
         tab.show_model(self._report)
-        return tab
+        yield tab
 
     def add_context_button(self, button: QAbstractButton) -> Mapping[ActionId, Callable[[], None]]:
         """Make `button` open the sheet that shows what fills the context. Return the commands that this adds."""
@@ -248,7 +252,7 @@ class ChatView(QObject):
 
     def _show_option(self, key: str) -> None:
         self.show_inspector("load")
-        self.load_tab.page().focus_option(key)
+        self.load_tab.when_built(lambda tab: tab.focus_option(key))
 
     def _show_options(self, options: LoadOptions) -> None:
         self._tasks.start(self._load_services.pending_load.prepare(options))
@@ -265,7 +269,7 @@ class ChatView(QObject):
 
     def _show_all_options(self) -> None:
         self.show_inspector("load")
-        self.load_tab.page().show_options()
+        self.load_tab.when_built(lambda tab: tab.show_options())
 
     def _connect_tools(self, tools: ChatToolServices) -> None:
         """Offer the tools; those that may be impossible on this PC are tried when that must be known."""
@@ -305,7 +309,7 @@ class ChatView(QObject):
 
     def _name_preset(self) -> None:
         self.navigation.inspector_asked.emit("sampling")
-        self.sampling.page().presets.begin_naming()
+        self.sampling.when_built(lambda tab: tab.presets.begin_naming())
 
 
 def _has_chats(state: ChatListState) -> bool:

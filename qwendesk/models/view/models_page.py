@@ -1,5 +1,6 @@
 """The Models page: its tabs, and the alerts above them."""
 
+from collections.abc import Iterator
 from typing import Final
 
 from PySide6.QtCore import Qt
@@ -24,26 +25,33 @@ ORDER: Final = ("pc", "mine", "hub", "downloads")
 
 
 class ModelsPage(TabbedPage):
-    """The Models page."""
+    """The Models page. `add_tabs` adds its tabs."""
 
     def __init__(self, services: ModelServices, actions: ModelActions, navigation: Navigation) -> None:
         # In a narrow window this label is shortened, so that the tabs keep their width.
         self._machine = ElidedLabel("models.machine", kind="dim", by_part=True)
         self._machine.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         super().__init__("models", tr("Models"), tr("Sections of the Models page"), ORDER, self._machine)
-        self.my_models = MyModels(services, actions, navigation)
-        self._search = SearchTab(services, actions, navigation)
-        self.add_tab("pc", tr("For this PC"), ForThisPc(services, actions, navigation))
-        self.add_tab("mine", tr("My models"), self.my_models, scrolls=False)
-        self.add_tab("hub", tr("Hugging Face"), self._search)
-        self.add_tab(
-            "downloads", tr("Downloads"), DownloadsTab(services.downloads, services.network, actions, navigation)
-        )
+        self._services, self._actions, self._navigation = services, actions, navigation
         alerts = Alerts(services.list.state, actions, navigation)
         self.set_alerts(alerts)
         self.height_changed.connect(alerts.set_page_height)
         self.tab_shown.connect(lambda tab: alerts.set_hidden(is_hidden=tab == "mine"))
         bind_field(self, services.offers.state, lambda state: state.pc, self._show_machine)
+
+    def add_tabs(self) -> Iterator[None]:
+        """Add the tabs. Yield after each one."""
+        services, actions, navigation = self._services, self._actions, self._navigation
+        self.add_tab("pc", tr("For this PC"), ForThisPc(services, actions, navigation))
+        yield
+        self.my_models = MyModels(services, actions, navigation)
+        self.add_tab("mine", tr("My models"), self.my_models, scrolls=False)
+        yield
+        self._search = SearchTab(services, actions, navigation)
+        self.add_tab("hub", tr("Hugging Face"), self._search)
+        yield
+        downloads = DownloadsTab(services.downloads, services.network, actions, navigation)
+        self.add_tab("downloads", tr("Downloads"), downloads)
         bind_field(self, services.downloads.state, lambda state: len(state.unfinished), self._show_download_count)
 
     def search(self, text: str) -> None:

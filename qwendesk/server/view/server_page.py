@@ -12,7 +12,6 @@ from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
 from qwendesk.engine.state import EngineState
 from qwendesk.engines.view.next_step_card import NextStepCard
-from qwendesk.remote.view.engines_tab import EnginesTab
 from qwendesk.server.service import ServerState
 from qwendesk.server.setups.programs import BY_ID, Target
 from qwendesk.server.setups.service import SetupService
@@ -173,11 +172,9 @@ ORDER: Final = ("serve", "engines")
 
 
 class ServerPage(TabbedPage):
-    """The Server page."""
+    """The Server page, to which its two tabs are added: "serve" and "engines"."""
 
-    def __init__(
-        self, serve: ServeTab, engines: EnginesTab, next_step: Observed[NextStep | None], navigation: Navigation
-    ) -> None:
+    def __init__(self, next_step: Observed[NextStep | None], navigation: Navigation) -> None:
         """`next_step` is what suits the user better now, if anything. vLLM may be."""
         super().__init__("server", tr("Server"), tr("Sections of the Server page"), ORDER, QWidget())
         self.setObjectName("server.page")
@@ -185,5 +182,3 @@ class ServerPage(TabbedPage):
         card.command_asked.connect(navigation.vllm_command_asked)
         bind(card, next_step, card.show_step)
         self.set_alerts(card)
-        self.add_tab("serve", tr("Share this model"), serve)
-        self.add_tab("engines", tr("Other engines"), engines)

@@ -1,6 +1,6 @@
 """The settings page: all options of the app by section, with a search, and the cards of other features."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from PySide6.QtCore import QMargins, QPoint, QSignalBlocker, Qt, QTimer
@@ -12,7 +12,7 @@ from qwendesk.core.errors import BadOption
 from qwendesk.core.flags import flag_note, search_flag
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.options import LoadOptions
-from qwendesk.core.settings import table
+from qwendesk.core.settings import Entry, table
 from qwendesk.core.translation import join_list, mark, tr
 from qwendesk.settings.deletion import PrivacyService
 from qwendesk.settings.service import SettingsService
@@ -61,30 +61,31 @@ class SettingsPage(QWidget):
         self,
         settings: SettingsService,
         privacy: PrivacyService,
-        cards: Mapping[str, Sequence[TitledCard]],
+        cards: Mapping[str, Sequence[Callable[[], TitledCard]]],
         remarks: Callable[[], dict[str, str]],
         navigation: Navigation,
     ) -> None:
-        """`cards` has those of other features, by the section to which they belong.
+        """`cards` makes those of other features, by the section to which they belong. `add_sections` adds them.
 
         `remarks` returns, by key, why options that are on have no effect on this PC.
         """
         super().__init__()
         self._settings, self._remarks, self._navigation = settings, remarks, navigation
-        self._privacy = PrivacySection(privacy)
+        self._makers = {**cards, "Privacy": (lambda: PrivacySection(privacy),)}
         self.setProperty("kind", "page")
         self._rows: dict[str, SettingRow] = {}
         self._options: dict[str, TitledCard] = {}
         """The cards with options, by their sections."""
-        self._make_rows()
-        others = {**cards, "Privacy": (self._privacy,)}
-        self._groups = [
-            [*([self._options[name]] if name in self._options else ()), *others.get(name, ())] for name, _ in _SECTIONS
-        ]
+        self._groups: list[list[TitledCard]] = [[] for _ in _SECTIONS]
+        self._n_added = 0
+        """The number of sections that were added. The list has the others, too, so that it stays as it is."""
+        self._sought: int | None = None
+        """A section that the user wanted to see before it was added."""
         self._nothing = paragraph(kind="lead", name="settings.nothing")
         self._note = paragraph(kind="error", name="settings.note")
+        self._nothing.hide()
         self._note.hide()
-        self._column = column(self._note, self._nothing, *self._cards, STRETCH, spacing=_CARD_GAP)
+        self._column = column(self._note, self._nothing, STRETCH, spacing=_CARD_GAP)
         self._inner, self._head = widget_with(self._column), self._make_head()
         self._spacing = DensitySpacing(self._column)
         holder = widget_with(centred(self._inner, PAGE_WIDTH, margin=MARGIN))
@@ -96,9 +97,37 @@ class SettingsPage(QWidget):
         self.setLayout(column(head_row, self._area, spacing=GAP, margins=(0, 16, 0, 0)))
         self._area.verticalScrollBar().valueChanged.connect(self._mark_place)
         app_theme().follow(self, self._arrange)
-        bind(self, settings.state, self._show_values)
         bind(self, settings.problem, self._show_problem)
+
+    def add_sections(self) -> Iterator[None]:
+        """Add the sections. Yield after each row and card, because all of them together take a quarter of a second."""
+        for place, (name, _) in enumerate(_SECTIONS):
+            yield from self._add_section(name, self._groups[place])
+            self._n_added = place + 1
+        bind(self, self._settings.state, self._show_values)
         self._filter()
+        sought = self._head_of(self._sought) if self._sought is not None else None
+        if sought is not None:
+            self._open(sought)
+
+    def _add_section(self, name: str, group: list[TitledCard]) -> Iterator[None]:
+        entries = [entry for entry in table(AppOptions).values() if entry.setting.section == name]
+        if entries:
+            options = TitledCard(f"settings.{section_slug(entries[0])}", tr(name))
+            self._place(options)
+            for entry in entries:
+                self._rows[entry.key] = made = self._make_row(entry)
+                options.add(made)
+                yield
+            self._options[name] = options
+            group.append(options)
+            self._filter()
+        for make in self._makers.get(name, ()):
+            card = make()
+            self._place(card)
+            group.append(card)
+            self._filter()
+            yield
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -115,16 +144,11 @@ class SettingsPage(QWidget):
         lists = [each for each in (self._list,) if each.isVisible()]
         return [*tab_stops_in(self._head), *lists, *tab_stops_in(self._inner)]
 
-    def ask_to_delete(self) -> None:
-        """Ask whether all stored data should be deleted."""
-        self._privacy.ask()
-
     def open_at(self, part: str) -> None:
         """Scroll to one card: "token", "folders", "games", "server" or "privacy"."""
         self._search.clear()
         card = next(card for card in self._cards if card.objectName() == f"settings.{part}")
-        self._go_to(card)
-        QTimer.singleShot(0, card, lambda: self._go_to(card))  # a page that is shown for the first time moves again
+        self._open(card)
         field = card.focusProxy()
         if field is not None:
             field.setFocus()
@@ -163,20 +187,21 @@ class SettingsPage(QWidget):
             ResponsivePairLayout(self._first, second, least=_NARROWEST_SEARCH, spacing=_LIST_GAP, second_grows=True)
         )
 
-    def _make_rows(self) -> None:
-        for entry in table(AppOptions).values():
-            name = entry.setting.section
-            if name not in self._options:
-                self._options[name] = TitledCard(f"settings.{section_slug(entry)}", tr(name))
-            made = make_row(entry, "settings")
-            if isinstance(made, LinkRow):
-                made.followed.connect(self._navigation.page_asked)
-            if isinstance(made, LanguageRow):
-                made.restart_asked.connect(self._navigation.restart_asked)
-            made.chosen.connect(self._change_function(entry.key))
-            made.reset_requested.connect(lambda key=entry.key: self._settings.reset(key))
-            self._options[name].add(made)
-            self._rows[entry.key] = made
+    def _place(self, card: TitledCard) -> None:
+        """Put a card below the others. It is hidden until it is filtered."""
+        card.hide()
+        self._column.insertWidget(self._column.count() - 1, card)
+
+    def _make_row(self, entry: Entry) -> SettingRow:
+        made = make_row(entry, "settings")
+        made.show_value(getattr(self._settings.options, entry.key))
+        if isinstance(made, LinkRow):
+            made.followed.connect(self._navigation.page_asked)
+        if isinstance(made, LanguageRow):
+            made.restart_asked.connect(self._navigation.restart_asked)
+        made.chosen.connect(self._change_function(entry.key))
+        made.reset_requested.connect(lambda: self._settings.reset(entry.key))
+        return made
 
     def _change_function(self, key: str) -> Callable[[object], None]:
         def change(value: object) -> None:
@@ -209,7 +234,10 @@ class SettingsPage(QWidget):
                 card.show_found(query)
         self._nothing.setText(_nothing_text(query))
         self._nothing.setVisible(all(card.isHidden() for card in self._cards))
-        self._list.show_sections([any(not card.isHidden() for card in group) for group in self._groups])
+        self._list.show_sections(
+            [place >= self._n_added or any(not card.isHidden() for card in group)
+             for place, group in enumerate(self._groups)]
+        )  # fmt: skip
         self._arrange()
         self._mark_place()
 
@@ -241,6 +269,11 @@ class SettingsPage(QWidget):
         self._list.setGeometry((room - page) // 2, 4, list_width, height)
         self._list.raise_()
 
+    def _open(self, card: TitledCard) -> None:
+        """Go to a card now, and again once a page that is shown for the first time has been arranged."""
+        self._go_to(card)
+        QTimer.singleShot(0, card, lambda: self._go_to(card))
+
     def _go_to(self, card: TitledCard) -> None:
         """Scroll a card to the top, and mark its section."""
         bar = self._area.verticalScrollBar()
@@ -252,6 +285,8 @@ class SettingsPage(QWidget):
         head = self._head_of(place)
         if head is not None:
             self._go_to(head)
+        elif place >= self._n_added:
+            self._sought = place
 
     def _mark_place(self) -> None:
         """Mark the last section whose head has passed the top third of what is shown."""

@@ -16,10 +16,10 @@ from qwendesk.widgets.theme_keeper import ThemeKeeper
 from tests.bench.pc import CPU_ENGINE, TrialPc
 from tests.fakes.bench import FakeBenchClient
 from tests.fakes.engine import FakeEngineClient, ScriptedAnswer, decide_by_default
-from tests.window import app, client, keeper, pytest_pyfunc_call, qt_loop
+from tests.window import app, client, keeper, pages_in_steps, pytest_pyfunc_call, qt_loop
 from tests.window_desk import Desk
 
-__all__ = ["app", "client", "keeper", "pytest_pyfunc_call", "qt_loop"]
+__all__ = ["app", "client", "keeper", "pages_in_steps", "pytest_pyfunc_call", "qt_loop"]
 
 
 class BenchDesk(Desk):

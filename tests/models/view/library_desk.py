@@ -38,6 +38,8 @@ class LibraryDesk:
         navigation.load_asked.connect(lambda options: self.tasks.start(self.engine.load(options)))
         self.actions = ModelActions(self.services, navigation)
         self.page = ModelsPage(self.services, self.actions, navigation)
+        for _ in self.page.add_tabs():
+            pass
         self.page.show_tab("mine")
         self.page.resize(1216, 700)
 

@@ -31,6 +31,7 @@ async def bench(room: Room) -> None:
     await room.shoot("bench")
     room.bench_client.speed = _speed
     _show(room, "speed")
+    await settle()
     await until(lambda: room.find("bench.run").isEnabled())
     room.click("bench.run")
     await until(lambda: services.speed.state.value.is_running)
@@ -42,6 +43,7 @@ async def bench(room: Room) -> None:
     await room.shoot("bench-speed-details")
     room.click("bench.details")
     _show(room, "tune")
+    await settle()
     await until(lambda: room.find("tune.run").isEnabled())
     room.click("tune.run")
     await until(lambda: services.tune.state.value.is_running)

@@ -53,8 +53,9 @@ async def help_window(room: Room) -> None:
 async def questions(room: Room) -> None:
     """Dialogs with one question."""
     await room.shoot("question-when", lambda: ask_when(room.window, lambda _answer: None))
-    room.window.show_page("settings")
-    await room.shoot("question-delete-all", room.parts.settings_page.page().ask_to_delete)
+    room.parts.navigation.settings_asked.emit("privacy")
+    await settle()
+    await room.shoot("question-delete-all", lambda: room.click("settings.privacy.delete"))
 
 
 async def spill(room: Room) -> None:

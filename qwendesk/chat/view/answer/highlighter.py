@@ -116,12 +116,13 @@ class Highlighter(QObject):
 
     def _send_next(self) -> None:
         """Send the next request if the process is idle."""
-        if self._current is not None or not self._requests or self._is_off:
+        request = next(iter(self._requests.values()), None)  # a view may be freed meanwhile, and its request with it
+        if self._current is not None or request is None or self._is_off:
             return
         if self._process is None:
             self._start()
         elif self._is_ready:
-            self._current = language, code = next(iter(self._requests.values()))
+            self._current = language, code = request
             self.requests_sent += 1
             self._process.write(msgspec.json.encode(HighlightRequest(code, language, self._limit_s)) + b"\n")
 
