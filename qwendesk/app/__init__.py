@@ -30,8 +30,8 @@ imported, on a thread. It shows the window, waits until it is drawn, and only th
 and looks for models. What the system asks meanwhile waits: `SingleInstance.accept`, `Application.give_to`.
 
 A page, a dialog and a service that few sessions use are imported in the function that builds them: the pages in
-`Parts`, as a `LazyPage`, which builds its content when it is first shown or asked for, and the services as cached
-properties of `App`. Qt's own function for imports, which reads the source of each module, is taken out
-(`use_plain_imports`). An icon is drawn when it is shown. `python -m bench.startup` measures a start, and `python -m
-tools.code_shape --run` counts what is imported until the window is drawn.
+`Parts`, as a `LazyPage`, which builds its content when it is first shown or asked for, in steps between which the
+window takes clicks, and the services as cached properties of `App`. Qt's own function for imports, which reads the
+source of each module, is taken out (`use_plain_imports`). An icon is drawn when it is shown. `python -m bench.startup`
+measures a start, and `python -m tools.code_shape --run` counts what is imported until the window is drawn.
 """

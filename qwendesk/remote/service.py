@@ -159,12 +159,9 @@ class RemoteService:
 
     def search(self, where: Literal["pc", "network"]) -> None:
         """Look for servers on this PC or in the local network. What is found shows in the state."""
-        from qwendesk.remote.finding import find_in_network, find_on_this_pc
-
         self.stop_search()
-        find: Find = find_on_this_pc if where == "pc" else find_in_network
         self.state.update(searching=where, found=(), has_searched="")
-        self._search = self._start(self._run_search(find, where))
+        self._search = self._start(self._run_search(where))
 
     def stop_search(self) -> None:
         if self._search is not None:
@@ -174,12 +171,14 @@ class RemoteService:
 
     async def models_in_memory(self) -> "tuple[HeldModel, ...]":
         """Return the models that Ollama and LM Studio hold on this PC. Asks nothing outside of it."""
+        await asyncio.to_thread(_import_senders)
         from qwendesk.remote.loaded_models import find_loaded
 
         return await find_loaded([each.server for each in self.state.value.servers], load_token)
 
     async def unload(self, model: "HeldModel") -> str:
         """Have its program unload a model. Return why that failed; "" if it worked."""
+        await asyncio.to_thread(_import_senders)
         from qwendesk.remote.loaded_models import unload
 
         return await unload(model, load_token)
@@ -226,7 +225,11 @@ class RemoteService:
         await self._save()
         return True
 
-    async def _run_search(self, find: Find, where: Literal["pc", "network"]) -> None:
+    async def _run_search(self, where: Literal["pc", "network"]) -> None:
+        await asyncio.to_thread(_import_senders)
+        from qwendesk.remote.finding import find_in_network, find_on_this_pc
+
+        find: Find = find_on_this_pc if where == "pc" else find_in_network
         try:
             await find(self._note_found)
         except Exception:
@@ -279,3 +282,9 @@ async def _ask(connection: Any) -> ListedServer:
     kind = await find_kind(connection)
     connection.server = server = msgspec.structs.replace(connection.server, kind=kind)
     return ListedServer(server, await list_models(connection, kind), has_answered=True)
+
+
+def _import_senders() -> None:
+    """Import what sends requests. On a thread, because the window would wait a twentieth of a second for it."""
+    import qwendesk.remote.finding
+    import qwendesk.remote.loaded_models  # noqa: F401

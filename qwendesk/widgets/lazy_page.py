@@ -44,7 +44,7 @@ class LazyPage(QWidget, Generic[PageT]):
                 self._page.hide()
             self._work.start(self._steps)
             self._work.finish()
-        assert self._page is not None, "a builder yields its page"
+        assert self._page is not None
         return self._page
 
     def when_built(self, use: Callable[[PageT], object]) -> None:
@@ -71,10 +71,10 @@ class LazyPage(QWidget, Generic[PageT]):
                 self._column.addWidget(page)
                 page.setVisible(self._shows_steps)
             yield
-        if self._page is None:
-            return
-        self._is_built = True
+        assert self._page is not None, "a builder yields its page"
         self._page.show()
+        yield  # what was added gets its place
+        self._is_built = True
         if self.hasFocus():  # it was given to this page while there was nothing in it
             focus_next(self, None, forward=True)
         waiting, self._waiting = self._waiting, []

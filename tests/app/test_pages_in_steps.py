@@ -112,7 +112,7 @@ async def test_a_section_that_is_chosen_before_it_is_there_is_shown_once_it_is(d
     await desk.until(lambda: desk.parts.settings_page.is_built)
     await arranged()
     assert sections.currentItem().text() == "Privacy"
-    assert not desk.find("settings.privacy.delete", QWidget).visibleRegion().isEmpty()
+    assert not desk.find("settings.privacy", QWidget).visibleRegion().isEmpty()
 
 
 async def test_a_setting_is_found_while_the_rest_is_added(desk: Desk) -> None:
