@@ -66,3 +66,13 @@ async def test_an_error_while_chats_are_saved_does_not_leave_the_text(desk: Desk
     desk.find("model.eject", QAbstractButton).click()
     await desk.until(lambda: bool(failed))
     assert desk.text_of("model.button") != "Keeping your chats ready…"
+
+
+async def test_it_says_why_the_model_is_unloaded_while_something_is_measured(desk: Desk) -> None:
+    button = desk.find("model.button", QAbstractButton)
+    await desk.parts.engine.unload_idle()
+    assert "next message" in button.toolTip()
+    desk.parts.services.measuring.set("The speed test")
+    assert "while a measurement needs the memory" in button.toolTip()
+    desk.parts.services.measuring.set("")
+    assert "next message" in button.toolTip()
