@@ -71,17 +71,20 @@ class BenchPage(QWidget):
     def __init__(self, services: BenchServices, engine: Observed[EngineState], navigation: Navigation) -> None:
         """`engine` has the model that is chosen at the top of the window, which is measured."""
         super().__init__()
-        self._services, self._engine, self._navigation = services, engine, navigation
+        self._services, self._navigation = services, navigation
         self._tasks = window_tasks()
         self.setProperty("kind", "page")
         self.setObjectName("bench.page")
-        self._speed, self._tune = LazyPage(self._build_speed), LazyPage(self._build_tune)
+        self._speed = self._lazy("speed", tr("How fast is it?"), self._make_speed)
+        self._tune = self._lazy("tune", tr("Make it faster"), lambda: TuneSection(services.tune, engine))
         sections: dict[str, QWidget] = {
             "speed": self._speed,
             "tune": self._tune,
-            "compare": LazyPage(self._build_compare),
-            "quality": LazyPage(self._build_quality),
-            "pc": LazyPage(self._build_pc),
+            "compare": self._lazy(
+                "compare", tr("Which is better?"), lambda: CompareSection(services, engine, navigation)
+            ),
+            "quality": self._lazy("quality", tr("Quality test"), lambda: QualitySection(services.quality, engine)),
+            "pc": self._lazy("pc", tr("This PC"), lambda: PcSection(services.pc)),
         }
         self._keys = (_HOME, *sections)
         self._needing_model: list[TextButton] = []
@@ -98,37 +101,20 @@ class BenchPage(QWidget):
     def _choose(self, options: LoadOptions | None) -> None:
         self._tasks.start(self._services.speed.choose(options))
 
-    def _build_speed(self) -> "Iterator[SectionPage[SpeedSection] | None]":
+    def _lazy(self, key: str, title: str, make: Callable[[], SectionT]) -> "LazyPage[SectionPage[SectionT]]":
+        def build() -> Iterator[SectionPage[SectionT] | None]:
+            section, back = make(), IconButton("left")
+            describe(back, f"bench.{key}.back", tr("Back to Bench"))
+            back.clicked.connect(lambda: self.show_section(_HOME))
+            yield None
+            yield SectionPage(back, title, section)
+
+        return LazyPage(build)
+
+    def _make_speed(self) -> SpeedSection:
         section = SpeedSection(self._services, self._navigation)
         section.tune_asked.connect(self._begin_tuning)
-        yield None
-        yield self._page_of("speed", tr("How fast is it?"), section, section.note)
-
-    def _build_tune(self) -> "Iterator[SectionPage[TuneSection] | None]":
-        section = TuneSection(self._services.tune, self._engine)
-        yield None
-        yield self._page_of("tune", tr("Make it faster"), section, section.note)
-
-    def _build_compare(self) -> "Iterator[SectionPage[CompareSection] | None]":
-        section = CompareSection(self._services, self._engine, self._navigation)
-        yield None
-        yield self._page_of("compare", tr("Which is better?"), section)
-
-    def _build_quality(self) -> "Iterator[SectionPage[QualitySection] | None]":
-        section = QualitySection(self._services.quality, self._engine)
-        yield None
-        yield self._page_of("quality", tr("Quality test"), section, section.note)
-
-    def _build_pc(self) -> "Iterator[SectionPage[PcSection] | None]":
-        section = PcSection(self._services.pc)
-        yield None
-        yield self._page_of("pc", tr("This PC"), section)
-
-    def _page_of(self, key: str, title: str, section: SectionT, note: QWidget | None = None) -> "SectionPage[SectionT]":
-        back = IconButton("left")
-        describe(back, f"bench.{key}.back", tr("Back to Bench"))
-        back.clicked.connect(lambda: self.show_section(_HOME))
-        return SectionPage(back, title, section, note or QWidget())
+        return section
 
     @property
     def shown_section(self) -> str:
@@ -284,9 +270,10 @@ class BenchPage(QWidget):
 class SectionPage(QWidget, Generic[SectionT]):
     """A section below its title, with a way back. The report of a PC scrolls itself."""
 
-    def __init__(self, back: QWidget, title: str, section: SectionT, note: QWidget) -> None:
+    def __init__(self, back: QWidget, title: str, section: SectionT) -> None:
         super().__init__()
         self.section = section
+        note = section.note if isinstance(section, SpeedSection | TuneSection | QualitySection) else QWidget()
         self.setProperty("kind", "column")
         titles = row(back, label(title, "pagetitle"), note)
         titles.setStretch(2, 1)
