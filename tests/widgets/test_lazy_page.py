@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
+from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from qwendesk.widgets.lazy_page import LazyPage
@@ -149,5 +150,6 @@ async def test_a_page_that_is_deleted_is_not_built_any_further(builder: Builder)
     lazy = LazyPage(builder.steps)
     lazy.show()
     lazy.deleteLater()
+    QCoreApplication.sendPostedEvents(lazy, QEvent.Type.DeferredDelete)
     await passed(10)
     assert builder.made == []
