@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 import msgspec
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QLabel, QLineEdit, QListWidget, QListWidgetItem, QStackedWidget, QWidget
 
@@ -26,6 +26,7 @@ from qwendesk.widgets.buttons import describe
 from qwendesk.widgets.controls import Switch, add_clear_button
 from qwendesk.widgets.kit import MARGIN, STRETCH, button, column, label, paragraph, row, rule
 from qwendesk.widgets.layouts import FlowLayout, ResponsivePairLayout, steady_scroll_area, widget_with
+from qwendesk.widgets.lazy_page import LazyPage
 from qwendesk.widgets.popups import set_spoken
 from qwendesk.widgets.question_dialog import Dialog
 from qwendesk.widgets.rows.choice_row import ChoiceRow
@@ -77,11 +78,11 @@ class OptionsSheet(Dialog):
         self._rows: dict[str, SettingRow] = {}
         self._headings: dict[str, QLabel] = {}
         self._build = StepwiseWork(self, StepBudget(self))
-        self._command = CommandCard("options.command", height=240)
         self._table = steady_scroll_area(self._make_table())
         self._pages = QStackedWidget()
         self._pages.addWidget(self._table)
-        self._pages.addWidget(widget_with(column(self._command, STRETCH, margins=(MARGIN, 8, MARGIN, 8))))
+        command = LazyPage(self._build_command)
+        self._pages.addWidget(widget_with(column(command, STRETCH, margins=(MARGIN, 8, MARGIN, 8))))
         self._groups = self._make_groups()
         # The names of the groups begin below the title.
         self._groups_box = widget_with(column(self._groups, margins=(MARGIN - _IN_GROUP, 8, 0, 8)))
@@ -95,13 +96,12 @@ class OptionsSheet(Dialog):
         self.resize(min(_WIDTH, parent.width() - _EDGE), min(_HEIGHT, parent.height() - _EDGE))
         bind(self, settings.state, lambda _options: self._show_reserve())
         bind(self, service.state, self._show_pending)
-        bind(self, answer_options, lambda _options: self._show_command(service.pending))
         self._sought = key
         if key:
             self._groups.setCurrentRow(list(self._counts).index(table(LoadOptions)[key].setting.section))
         else:
             self._search.setFocus()
-        self._build.start(self._add_rows)
+        QTimer.singleShot(0, self, lambda: self._build.start(self._add_rows))
 
     @property
     def is_complete(self) -> bool:
@@ -238,6 +238,16 @@ class OptionsSheet(Dialog):
         foot = ResponsivePairLayout(self._verdict, widget_with(buttons), least=current_theme().px(240), spacing=16)
         return widget_with(column(foot, margins=(MARGIN, 12, MARGIN, 12)))
 
+    def _build_command(self) -> Iterator[CommandCard]:
+        card = CommandCard("options.command", height=240)
+
+        def show(_change: object) -> None:
+            card.show_pending(self._service.pending, self._answer_options.value)
+
+        bind(card, self._service.state, show)
+        bind(card, self._answer_options, show)
+        yield card
+
     def _show_pending(self, pending: PendingLoad) -> None:
         if pending.requested is None:
             self.reject()  # the model is gone
@@ -246,7 +256,6 @@ class OptionsSheet(Dialog):
             self._show_value(key, pending)
         self._reset_all.setEnabled(bool(pending.changed))
         self._show_verdict(pending)
-        self._show_command(pending)
         self._filter()
 
     def _show_value(self, key: str, pending: PendingLoad) -> None:
@@ -268,9 +277,6 @@ class OptionsSheet(Dialog):
         verdict = load_text.verdict(pending, next(refused, ""))
         self._verdict.show_verdict(verdict)
         self._reload.show_pending(pending, is_bad=verdict.is_bad)
-
-    def _show_command(self, pending: PendingLoad) -> None:
-        self._command.show_pending(pending, self._answer_options.value)
 
     def _show_flags(self, is_on: bool) -> None:
         for each in self._rows.values():

@@ -116,6 +116,7 @@ async def test_the_command_of_a_model_that_is_not_loaded_has_its_own_sampling(
     other = write_hollow(tmp_path / "Qwen3.6-27B-Q4_K_M.gguf", "27b")
     await prepared(desk, other)
     await desk.open_sheet()
+    desk.click("options.command_line")
     desk.window.show_page("engine")
 
     loaded, not_loaded = (
