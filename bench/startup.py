@@ -32,7 +32,7 @@ TARGET_S = 0.35
 """How much processor time it may take, on the machine of bench/README.md with nothing else running."""
 HEAVY = (
     "PIL", "configparser", "filelock", "httpx2", "huggingface_hub", "keyring", "llama_cpp", "numpy", "plistlib",
-    "pygments", "pypdf", "pypdfium2", "pyqtgraph",
+    "pygments", "pypdf", "pypdfium2",
     "qwendesk.bench.view.bench_page", "qwendesk.chat.view.thread.assistant_message",
     "qwendesk.engines.view.engine_page", "qwendesk.help.view.crash_notices", "qwendesk.mcp.service",
     "qwendesk.models.pasted_report", "qwendesk.models.search", "qwendesk.models.view.first_start",

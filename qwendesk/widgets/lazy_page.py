@@ -42,7 +42,7 @@ class LazyPage(QWidget, Generic[PageT]):
             self._shows_steps = False
             if self._page is not None:
                 self._page.hide()
-            self._work.start(self._steps)
+            self._work.start_later(self._steps)
             self._work.finish()
         assert self._page is not None
         return self._page
@@ -61,7 +61,8 @@ class LazyPage(QWidget, Generic[PageT]):
             self._begin()
 
     def _begin(self) -> None:
-        self._work.start(self._steps)
+        """Begin with the next event, because showing the empty page is a step of its own."""
+        self._work.start_later(self._steps)
 
     def _steps(self) -> Iterator[None]:
         for page in self._build():

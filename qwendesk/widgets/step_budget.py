@@ -62,6 +62,12 @@ class StepwiseWork(QObject):
             self._work = work()
             self._step()
 
+    def start_later(self, work: Callable[[], Iterator[None]]) -> None:
+        """Do the same in the next iteration of the event loop."""
+        if self._work is None:
+            self._work = work()
+            self._next.start()
+
     def finish(self) -> None:
         """Do the remaining work now."""
         work = self._work

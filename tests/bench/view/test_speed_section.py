@@ -1,7 +1,5 @@
 """How fast is it? As a user sees it: empty, running, stopped, failed and full."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import msgspec
@@ -141,9 +139,3 @@ async def test_the_result_leads_to_what_makes_it_faster(desk: BenchDesk) -> None
     desk.press(Qt.Key.Key_Space)
     await desk.until(lambda: not desk.parts.services.bench.tune.state.value.is_running)
     await desk.parts.engine.wait_until_settled()
-
-
-def test_the_chart_s_library_is_not_imported_at_start() -> None:
-    code = "import sys, qwendesk.app.parts; sys.exit('pyqtgraph' in sys.modules)"
-
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

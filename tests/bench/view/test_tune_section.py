@@ -3,6 +3,7 @@
 import pytest
 from PySide6.QtWidgets import QAbstractButton, QLabel, QWidget
 
+from qwendesk.bench.view.tune_section import TuneSection
 from qwendesk.core.benchmarks import SpeedTest
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.paths import demo_model
@@ -42,6 +43,7 @@ async def tune(desk: BenchDesk) -> None:
     await desk.until(lambda: state.value.is_running)
     await desk.until(lambda: not state.value.is_running)
     await desk.parts.engine.wait_until_settled()
+    await desk.until(lambda: desk.find("tune", TuneSection).state is state.value)
     await desk.until(lambda: desk.is_shown("tune.run"))
 
 
