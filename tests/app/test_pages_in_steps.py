@@ -8,6 +8,8 @@ from PySide6.QtCore import QCoreApplication, QEvent, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QListWidget, QWidget
 
+from qwendesk.chat.view.inspector.sampling_tab import SamplingTab
+from qwendesk.engine.state import EngineState
 from qwendesk.widgets.actions import ActionId, installed
 from qwendesk.widgets.lazy_page import LazyPage
 from qwendesk.widgets.theme_keeper import ThemeKeeper
@@ -150,3 +152,14 @@ async def test_a_key_that_is_pressed_meanwhile_is_not_lost(desk: Desk) -> None:
     QTest.keyClick(desk.window, Qt.Key.Key_1, Qt.KeyboardModifier.ControlModifier)
     await desk.until(lambda: desk.window.page == "chat")
     await desk.until(lambda: desk.parts.settings_page.is_built)
+
+
+async def test_a_model_that_goes_while_the_sampling_tab_is_built_is_gone_in_it(desk: Desk) -> None:
+    desk.parts.navigation.inspector_asked.emit("sampling")
+    await desk.until(lambda: desk.has("inspector.sampling"))
+    tab = desk.find("inspector.sampling", SamplingTab)
+    assert not desk.parts.chats.sampling.is_built
+    assert tab._report is not None
+    desk.parts.chats.show_engine(EngineState())
+    await desk.until(lambda: desk.parts.chats.sampling.is_built)
+    assert tab._report is None

@@ -89,6 +89,8 @@ class ChatView(QObject):
         self._load_services = load
         self.load_tab = LazyPage(self._build_load_tab)
         self.sampling = LazyPage(self._build_sampling)
+        self._sampling_tab: SamplingTab | None = None
+        """The tab once it exists, also while its place is still being built."""
         self.inspector = Inspector(self.load_tab, self.sampling, LazyPage(self._build_system_prompt))
         self.area.set_inspector(self.inspector)
         self._command_dialog: CommandDialog | None = None
@@ -128,8 +130,8 @@ class ChatView(QObject):
         self.page.show_engine(state, retry)
         self.offer.show_engine(state)
         self.sidebar.show_model(state.model)
-        if self.sampling.is_built:
-            self.sampling.page().show_model(state.report)
+        if self._sampling_tab is not None:
+            self._sampling_tab.show_model(state.report)
 
     # The tabs of the inspector and the dialogs are imported when they are first shown: few starts need them.
 
@@ -156,7 +158,7 @@ class ChatView(QObject):
         from qwendesk.chat.view.inspector.sampling_tab import SamplingTab  # noqa: PLC0415
 
         yield None
-        tab = SamplingTab(self.services.chat, self.services.presets)
+        self._sampling_tab = tab = SamplingTab(self.services.chat, self.services.presets)
         tab.show_model(self._report)
         yield tab
 
