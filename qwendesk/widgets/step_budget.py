@@ -85,6 +85,9 @@ class StepwiseWork(QObject):
             if self._budget is not None and self._budget.is_spent:
                 self._next.start()
                 return
-            work = self._work
-            if next(work, self) is self and work is self._work:
-                self._work = None
+            work, is_over = self._work, True  # also if it raises, so that it can be started again
+            try:
+                is_over = next(work, self) is self
+            finally:
+                if is_over and work is self._work:
+                    self._work = None

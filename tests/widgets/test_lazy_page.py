@@ -8,6 +8,7 @@ from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from qwendesk.widgets.lazy_page import LazyPage
+from qwendesk.widgets.step_budget import StepwiseWork
 
 pytestmark = pytest.mark.usefixtures("pages_in_steps", "qt_loop")
 
@@ -153,3 +154,21 @@ async def test_a_page_that_is_deleted_is_not_built_any_further(builder: Builder)
     QCoreApplication.sendPostedEvents(lazy, QEvent.Type.DeferredDelete)
     await passed(10)
     assert builder.made == []
+
+
+async def test_work_that_fails_can_be_started_again(lazy: LazyPage[Settings]) -> None:
+    work, done = StepwiseWork(lazy, None), list[str]()
+
+    def fails() -> Iterator[None]:
+        yield
+        raise OSError("the disk is gone")
+
+    def works() -> Iterator[None]:
+        done.append("again")
+        yield
+
+    with pytest.raises(OSError, match="gone"):
+        work.start(fails)
+    assert not work.is_active
+    work.start(works)
+    assert done == ["again"]
